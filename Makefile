@@ -1,12 +1,13 @@
-# The two commands, on a fresh Debian or Ubuntu machine too: `make run` and `make test`. After an edit: `make check`.
+# The commands `make run` and `make test` also work on a fresh Debian or Ubuntu machine. After an
+# edit: `make check`.
 
 SHELL := /bin/bash
-# Where rustup puts cargo, for the shells that do not know it yet.
+# rustup puts cargo here; a shell may not have it on its PATH yet.
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
-# The end-to-end tests start Python programs with this.
+# The end-to-end tests start Python programs with this interpreter.
 export WARREN_PYTHON := $(CURDIR)/target/venv/bin/python
 
-# What the operator's page asks for; made by the first `make run`.
+# The operator's page asks for this token; the first `make run` creates it.
 ADMIN_TOKEN := data/admin-token.txt
 
 .PHONY: help run test check fmt

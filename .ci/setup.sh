@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs what a Debian or Ubuntu machine lacks, in three parts: `setup.sh run` to build, `setup.sh test` for
-# the system's packages that tests need, `setup.sh tools` for everything else that they need.
+# Installs the programs that a Debian or Ubuntu machine lacks, in three parts: `setup.sh run` to
+# build, `setup.sh test` for the system's packages that tests need, `setup.sh tools` for everything
+# else that they need.
 #
-# It looks before it installs, so a second run changes nothing and takes no time. What lies outside the
-# system's and the languages' own places is installed once per machine, into ${WARREN_CACHE:-~/.cache/warren}:
-# every clone links to it.
+# It checks before it installs, so a second run changes nothing and takes no time. Files outside the
+# system's and the languages' own directories are installed once per machine, into
+# ${WARREN_CACHE:-~/.cache/warren}: every clone links to them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=$1
@@ -18,7 +19,7 @@ need() { # need PACKAGE COMMAND…: the package is missing if the command fails
     "$@" >/dev/null 2>&1 || packages+=("$package")
 }
 
-need_without_service() { # the same, for a package whose service, of the same name, is not to run here
+need_without_service() { # like need, but the package's service of the same name must not run here
     "${@:2}" >/dev/null 2>&1 || services+=("$1")
     need "$@"
 }
@@ -29,8 +30,8 @@ as_root() {
     "${command[@]}"
 }
 
-# Runs a command that installs packages, without any of their services being started meanwhile: by the file
-# that says so to Debian's scripts, unless the machine has one of its own.
+# Runs a command that installs packages, without starting any of their services: for this it creates
+# the file with which Debian's scripts check, unless the machine has one of its own.
 without_services() (
     policy=/usr/sbin/policy-rc.d
     if [[ ! -e $policy ]]; then
@@ -41,7 +42,7 @@ without_services() (
     "$@"
 )
 
-install() { # what is needed so far
+install() { # installs all packages that need has collected
     ((${#packages[@]})) || return 0
     echo "installing: ${packages[*]}"
     as_root apt-get -qq update
@@ -49,7 +50,7 @@ install() { # what is needed so far
         echo "these packages cannot be installed: ${packages[*]}" >&2
         exit 1
     }
-    # Nor at the next start of the machine.
+    # The services must not start at the next boot either.
     ((!${#services[@]})) || as_root systemctl --quiet disable "${services[@]}"
     packages=() services=()
 }
@@ -58,7 +59,7 @@ clang_for_wasm() {
     clang --target=wasm32-unknown-unknown -c -o /dev/null -x c - <<<'int one(void) { return 1; }'
 }
 
-browser() { # says how the Chromium is called that there is; Ubuntu's own only points to a snap
+browser() { # prints the name of the installed Chromium; Ubuntu's own only points to a snap
     local name
     for name in chromium google-chrome chromium-browser; do
         "$name" --version >/dev/null 2>&1 && echo "$name" && return
@@ -70,37 +71,37 @@ system_packages() { # system_packages run|test
     need gcc command -v cc
     need libc6-dev test -e /usr/include/stdio.h
     need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
-    # The pages: TypeScript, and SQLite compiled for browsers.
+    # The web pages need these: for TypeScript, and to compile SQLite for browsers.
     need nodejs command -v node
     need npm command -v npm
     need clang clang_for_wasm
     need llvm command -v llvm-ar
-    # For rustup, where the distribution has no package of it.
+    # curl downloads rustup where the distribution has no package of it.
     command -v rustup >/dev/null || need curl command -v curl
     if [[ $1 == test ]]; then
         need git command -v git
         need python3-venv python3 -c 'import ensurepip, venv'
         need sqlite3 command -v sqlite3
         need strace command -v strace
-        # Sets the manual pages, to see that it has nothing to say about them.
+        # groff formats the manual pages, so that the tests see its warnings.
         need groff-base command -v groff
         need openssl command -v openssl
-        # The benchmarks' tests start servers of their own: the cluster that comes with it stays idle.
+        # The benchmarks' tests start servers of their own: the package's own cluster stays idle.
         need postgresql compgen -G '/usr/lib/postgresql/*/bin/initdb'
-        # What docs/operating has configurations for.
+        # docs/operating has configurations for these programs.
         need systemd command -v systemd-analyze
         need_without_service nginx test -x /usr/sbin/nginx
         need_without_service caddy test -x /usr/bin/caddy
         need_without_service haproxy test -x /usr/sbin/haproxy
         need_without_service fail2ban test -x /usr/bin/fail2ban-regex
-        # The frameworks that `warren tune --emit` writes for.
+        # `warren tune --emit` writes code for frameworks in these languages.
         need default-jdk-headless command -v javac
         need maven command -v mvn
         need golang-go command -v go
         # better-sqlite3 has no binary on npm.
         need g++ command -v c++
         need make command -v make
-        # Actual Budget's web app and the pages run in it.
+        # Actual Budget's web app and Warren's pages run in Chromium.
         if ! grep -q '^ID=ubuntu' /etc/os-release; then
             need chromium browser
         fi
@@ -128,7 +129,7 @@ toolchain() {
         need rustup false
         install
     elif ! command -v rustup >/dev/null; then
-        # Older distributions have no package of it.
+        # Older distributions have no package of rustup.
         echo "installing: rustup"
         curl --proto '=https' --tlsv1.2 -sSf https://static.rust-lang.org/rustup/rustup-init.sh |
             sh -s -- -qy --profile minimal --default-toolchain none
@@ -140,17 +141,17 @@ toolchain() {
 }
 
 web_packages() {
-    # The copy of the list is written last: it says that the packages are complete.
+    # The copy of the lock file is written last: it marks the packages as complete.
     cmp -s web/package-lock.json web/node_modules/installed.json && return
     echo "installing: the packages of the pages into web/node_modules"
     npm --prefix web ci --prefer-offline --no-audit --no-fund --loglevel=error
     cp web/package-lock.json web/node_modules/installed.json
 }
 
-# The versions of an installation that are kept, the latest used first.
+# The number of kept versions of an installation; the least recently used ones are removed.
 VERSIONS_MAX=3
 
-cached() { # cached NAME FILE… -- FUNCTION: target/NAME is a link to what the function installed from the files
+cached() { # cached NAME FILE… -- FUNCTION: links target/NAME to the function's installation
     local name=$1 inputs=()
     shift
     while [[ $1 != -- ]]; do
@@ -162,7 +163,7 @@ cached() { # cached NAME FILE… -- FUNCTION: target/NAME is a link to what the 
     key=$({ cat "${inputs[@]}" && declare -f "$2" && echo "$system"; } | sha256sum | cut -c1-16)
     folder=$cache/$name-$key
     if [[ ! -e $folder/complete ]]; then
-        # Another clone may be at it.
+        # Another clone may be installing the same.
         exec {lock}>"$cache/$name.lock"
         flock "$lock"
         if [[ ! -e $folder/complete ]]; then
@@ -174,7 +175,7 @@ cached() { # cached NAME FILE… -- FUNCTION: target/NAME is a link to what the 
         exec {lock}>&-
     fi
     touch "$folder/complete"
-    # No link leads through an older link, or into a folder of an older clone.
+    # No link may lead through an older link, or into a directory of an older clone.
     if [[ $(readlink "target/$name") != "$folder" ]]; then
         rm -rf "target/$name"
         ln -s "$folder" "target/$name"
@@ -183,7 +184,7 @@ cached() { # cached NAME FILE… -- FUNCTION: target/NAME is a link to what the 
 }
 
 cargo_deny() {
-    # It is used for a second: compiling it well takes longer.
+    # cargo-deny runs for only a second: compiling it with optimizations takes longer.
     CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         CARGO_TARGET_DIR=$1/build cargo install --quiet --locked --root "$1" cargo-deny@0.20.2
     rm -rf "$1/build"
@@ -199,20 +200,21 @@ sqlite_jdbc() {
         -Dartifact=org.xerial:sqlite-jdbc:3.54.1.0 -DoutputDirectory="$1" -Dmdep.stripVersion=true -Dstyle.color=never
 }
 
-# Actual Budget's published server and clients, compiled for the Node that comes with them.
+# Installs Actual Budget's published server and clients, compiled for the Node in their packages.
 actual_packages() {
     cp tests/actual/package*.json "$1"
     npm --prefix "$1" ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
     local node
     node=$(compgen -G "$1/node_modules/node-linux-*")
     PATH=$node/bin:$PATH npm_config_nodedir=$node npm --prefix "$1" rebuild --loglevel=error
-    # Where the distribution has no Chromium of its own, Playwright has one.
+    # Playwright's own Chromium is used where the distribution has none.
     browser >/dev/null || PLAYWRIGHT_BROWSERS_PATH=$1/browsers "$node/bin/node" \
         "$1/node_modules/playwright-core/cli.js" install --with-deps --only-shell chromium
 }
 
-# The bundlers in whose apps @warren/client is tried; what they compile with comes compiled. Not with `npm ci`: it
-# refuses a lock file that lacks a package for some other system, and not every registry has them all.
+# Installs the bundlers whose apps are tested with @warren/client; the compilers in them are
+# prebuilt. This does not use `npm ci`, which rejects a lock file that lacks a package for some
+# other system: not every registry has them all.
 bundler_packages() {
     cp tests/bundlers/package*.json "$1"
     npm --prefix "$1" install --no-save --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
@@ -229,7 +231,7 @@ tools() {
     cached bundlers tests/bundlers/package-lock.json -- bundler_packages
     cached venv tests/requirements.txt -- python_packages
     cached jdbc /dev/null -- sqlite_jdbc
-    # Go keeps what it has fetched and compiled in a cache of its own.
+    # Go keeps downloaded and compiled packages in a cache of its own.
     (cd tests/emit/go && go build -mod=readonly modernc.org/sqlite)
     command -v cargo-deny >/dev/null || cached cargo-deny /dev/null -- cargo_deny
 }

@@ -1,4 +1,4 @@
-//! Notes the commit that is built: a figure without it cannot be repeated.
+//! Records the commit that is built, because a figure without it cannot be reproduced.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ fn main() {
     let described = git(&["describe", "--always", "--dirty"]);
     println!("cargo:rustc-env=WARREN_COMMIT={}", described.as_deref().unwrap_or("unknown"));
     println!("cargo:rerun-if-changed=build.rs");
-    // What changes with each commit; the index would change whenever somebody looks.
+    // These files change with each commit; the index would change with every `git status`.
     for name in ["HEAD", "logs/HEAD"] {
         let file = git(&["rev-parse", "--path-format=absolute", "--git-path", name]);
         if let Some(file) = file.filter(|file| Path::new(file).exists()) {

@@ -1,33 +1,34 @@
 //! Compiles the SQLite Multiple Ciphers amalgamation and SQLite's recovery extension
 //! (`recover/README.md`), and links both statically under rusqlite.
 //!
-//! The whole archive is linked: nothing in this crate's Rust code mentions most of its symbols, and
-//! the linker would otherwise drop what rusqlite needs.
+//! The whole archive is linked: this crate's Rust code mentions few of its symbols, and the linker
+//! would otherwise drop those that rusqlite needs.
 //!
-//! Compiling takes a minute, so an archive that is there is used again if it was made in the same
-//! way: cargo asks for it whenever this file is younger, which it is in every new clone.
+//! Compiling takes a minute, so an existing archive is reused if it was built in the same way:
+//! cargo runs this script whenever this file is newer, which it is in every new clone.
 
 use std::path::Path;
 use std::{env, fs, io};
 
-/// SQLite's compile options. Each one that is not a feature carries its reason.
+/// SQLite's compile options, each with a reason unless it is a feature.
 const OPTIONS: &[(&str, Option<&str>)] = &[
     // One connection is used by one thread at a time, which `rusqlite::Connection` (Send, not Sync)
     // proves.
     ("SQLITE_THREADSAFE", Some("2")),
     // A misspelt column in double quotes is an error, not a string. Schemas that hold such strings
-    // still load: SQLite allows them while it reads a schema ("Always support for legacy schemas").
+    // still load: SQLite allows them when it reads a schema ("Always support for legacy schemas").
     ("SQLITE_DQS", Some("0")),
     // Memory statistics cost 15 % of small transactions with savepoints.
     ("SQLITE_DEFAULT_MEMSTATUS", Some("0")),
     ("SQLITE_LIKE_DOESNT_MATCH_BLOBS", None),
     ("SQLITE_OMIT_SHARED_CACHE", None),
-    // No temporary files unless asked: they hold what the database holds, and stay behind after a
-    // power loss.
+    // Temporary files are written only on request: they contain the database's content, and remain
+    // after a power loss.
     ("SQLITE_TEMP_STORE", Some("2")),
-    // What a savepoint must remember stays in memory, as it does anyway for encrypted files: from 16
-    // changed pages on, a transaction that shares its undo point with others would write a temporary
-    // file. (A limit above 128 KiB would be wrong: SQLite writes at most that much at once.)
+    // The journal of a savepoint stays in memory, as it always does for encrypted files: from 16
+    // changed pages on, a transaction that shares its undo point with others would write a
+    // temporary file. (A limit above 128 KiB would be wrong: SQLite writes at most that much at
+    // once.)
     ("SQLITE_STMTJRNL_SPILL", Some("-1")),
     ("SQLITE_ENABLE_DBPAGE_VTAB", None),
     ("SQLITE_ENABLE_DBSTAT_VTAB", None),
@@ -38,13 +39,14 @@ const OPTIONS: &[(&str, Option<&str>)] = &[
     ("SQLITE_ENABLE_PREUPDATE_HOOK", None),
     ("SQLITE_ENABLE_SESSION", None),
     ("SQLITE_ENABLE_STAT4", None),
-    // The recovery extension asserts what broken pages do not hold. (SQLite sets this by itself.)
+    // The recovery extension asserts conditions that damaged pages violate. (SQLite sets this by
+    // itself.)
     ("NDEBUG", None),
     // Without it SQLite's busy handler sleeps in whole seconds.
     ("HAVE_USLEEP", Some("1")),
 ];
 
-/// The recovery extension: all that its one unit consists of.
+/// Source of the recovery extension's only unit, which includes its other files.
 const RECOVER_UNIT: &str = "recover/recover.c";
 const RECOVER_FILES: [&str; 4] =
     [RECOVER_UNIT, "recover/sqlite3recover.h", "recover/dbdata.c", "recover/sqlite3recover.c"];
@@ -58,7 +60,7 @@ fn main() -> io::Result<()> {
     if env::var_os("CARGO_CFG_TARGET_FAMILY").is_some_and(|family| family == "wasm") {
         return Ok(());
     }
-    // Clippy links nothing, and cargo keeps its units apart from those of a build.
+    // Clippy links nothing, and cargo keeps its artifacts apart from those of a build.
     let wrapper = env::var_os("RUSTC_WORKSPACE_WRAPPER").unwrap_or_default();
     if Path::new(&wrapper).file_stem().is_some_and(|program| program == "clippy-driver") {
         return Ok(());
@@ -68,7 +70,7 @@ fn main() -> io::Result<()> {
     let build = build();
     let (archive, made_in) = (out_dir.join("libsqlite3mc.a"), out_dir.join("way.txt"));
     let way = way(&build)?;
-    // Written last: it says that the archive is whole.
+    // The file is written last: it shows that the archive is complete.
     if !archive.exists() || fs::read_to_string(&made_in).ok().as_ref() != Some(&way) {
         build.compile("sqlite3mc");
         fs::write(&made_in, way)?;
@@ -90,16 +92,16 @@ fn build() -> cc::Build {
     for (name, value) in OPTIONS {
         build.define(name, *value);
     }
-    // Flushes what a commit wrote, without the file's times. Other systems have another call, which
-    // SQLite knows.
+    // With this, SQLite flushes a commit's writes without the file's times. On other systems SQLite
+    // knows the right call.
     if env::var_os("CARGO_CFG_TARGET_OS").is_some_and(|system| system == "linux") {
         build.define("HAVE_FDATASYNC", "1");
     }
     build
 }
 
-/// All that the archive depends on: the source's version, which is in its path, the recovery
-/// extension's content, the compiler with its version, and what it is told.
+/// Describes everything that the archive depends on: the source's version, which is in its path,
+/// the recovery extension's content, the compiler with its version, and its arguments.
 fn way(build: &cc::Build) -> io::Result<String> {
     let compiler = build.get_compiler();
     let version = compiler.to_command().arg("--version").output()?.stdout;

@@ -6,7 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Hex digits that esbuild or `cargo xtask web` put before the extension: `main-2FQ4XK7A.js`.
+/// Number of digest characters that esbuild or `cargo xtask web` puts before the extension:
+/// `main-2FQ4XK7A.js`.
 const DIGEST_CHARACTERS: usize = 8;
 
 fn main() -> io::Result<()> {
@@ -15,11 +16,11 @@ fn main() -> io::Result<()> {
     write_table("actual")
 }
 
-/// Of the files of one folder.
+/// Writes the table of the files of one folder.
 fn write_table(name: &str) -> io::Result<()> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = workspace.join("target/web").join(name);
-    // Cargo would run this again at each build if it could not look at the folder.
+    // Cargo would run this script at each build if the folder did not exist.
     fs::create_dir_all(&folder)?;
     println!("cargo:rerun-if-changed={}", folder.display());
     let folder = folder.canonicalize()?;
@@ -73,7 +74,7 @@ fn text(path: &Path) -> io::Result<&str> {
     path.to_str().ok_or_else(|| io::Error::other(format!("{}: not UTF-8", path.display())))
 }
 
-/// All texts are in UTF-8.
+/// Returns the content type of a file. All texts are in UTF-8.
 fn content_type(file: &Path) -> io::Result<String> {
     let unknown = || io::Error::other(format!("{}: of no known type", file.display()));
     if file.extension().is_some_and(|extension| extension == "sqlite") {
@@ -84,7 +85,7 @@ fn content_type(file: &Path) -> io::Result<String> {
     Ok(if is_text { format!("{found}; charset=utf-8") } else { found.to_string() })
 }
 
-/// Whether the name changes with the contents.
+/// Checks whether the file's name changes with its content.
 fn is_immutable(name: &str) -> bool {
     let stem = name.strip_prefix("/assets/").and_then(|name| Path::new(name).file_stem()?.to_str());
     let digest = stem.and_then(|stem| Some(stem.rsplit_once('-')?.1));

@@ -1,4 +1,4 @@
-/** The operator's page, on a server that is in use. */
+/** Tests the operator's page on a server in use. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
@@ -25,7 +25,7 @@ function post(path: string, body: object, token?: string): Promise<Response> {
 
 let pushed = 0;
 
-/** Pushes so many messages, no two alike. */
+/** Pushes this many messages, no two alike. */
 async function push(token: string, messages: number): Promise<void> {
   const list = Array.from({ length: messages }, () => {
     pushed += 1;
@@ -37,7 +37,7 @@ async function push(token: string, messages: number): Promise<void> {
   assert.equal(answer.status, 200, await answer.text());
 }
 
-/** Pushes without a pause while something else is done. */
+/** Pushes without a pause while `work` runs. */
 async function pushingWhile(token: string, work: () => Promise<void>): Promise<void> {
   let isOver = false;
   const keepPushing = async (): Promise<void> => {
@@ -65,14 +65,14 @@ async function signedIn(device: BrowserDevice): Promise<Page> {
 const tile = (page: Page, name: string) =>
   page.locator(".tile", { hasText: name }).locator(".value");
 
-/** What a chart says now: the first number of its sentence. */
+/** Returns the present value of a chart: the first number of its sentence. */
 async function reading(page: Page, title: string): Promise<number> {
   const chart = page.getByRole("img", { name: new RegExp(`^${title}:`) });
   const said = (await chart.getAttribute("aria-label")) ?? "";
   return Number(/ ([\d.,]+)[^,]* now/.exec(said)?.[1]?.replaceAll(",", "") ?? 0);
 }
 
-/** As patient as the harness is. */
+/** Waits as long as the harness does until `holds` returns true. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const limit = AbortSignal.timeout(30_000);
   while (!(await holds())) limit.throwIfAborted();
@@ -195,10 +195,10 @@ test("a server that is away is said to be, and found again", async () => {
   assert.equal(await page.getByRole("alert").count(), 0);
 });
 
-/** Enough for a picture. */
+/** The number of points that are enough for a picture. */
 const SHOWN_POINTS = 12;
 
-/** Of how many seconds the first chart's line is. */
+/** Returns the number of points in the first chart's line, one per second. */
 async function points(page: Page): Promise<number> {
   const path = await page.locator("path.line").first().getAttribute("d");
   return (path ?? "").split("L").length;

@@ -1,5 +1,5 @@
 /**
- * `@warren/client` in the apps of people: the archive that npm makes of it, and the code of its
+ * Tests `@warren/client` in apps of users: the archive that npm makes of it, and the code of its
  * README, in each bundler that the README names, opened in Chromium.
  */
 import assert from "node:assert/strict";
@@ -22,14 +22,14 @@ const HEAD = '<!doctype html><html lang="en"><meta charset="utf-8"><link rel="ic
 const pageWith = (script: string): string =>
   `${HEAD}<ul></ul><script type="module" src="${script}"></script></html>`;
 
-/** A form below which the README's example shows its list. */
+/** A form; the README's example shows its list below it. */
 const MAIN = `import { add } from "./notes.js";
 const input = Object.assign(document.createElement("input"), { ariaLabel: "Note" });
 input.onchange = () => void add(input.value);
 document.body.prepend(input);
 `;
 
-/** The README's first example, in JavaScript. */
+/** Returns the README's first example, in JavaScript. */
 async function exampleFiles(): Promise<Readonly<Record<string, string>>> {
   const [example] = await readme("ts");
   assert.ok(example !== undefined);
@@ -42,7 +42,7 @@ async function app(...given: Parameters<typeof newApp>): Promise<App> {
   return made;
 }
 
-/** Writes a note, sees it in the list, and sees it again after the page was loaded anew. */
+/** Writes a note, and waits for it in the list, also after the page was reloaded. */
 async function write(page: Page): Promise<void> {
   await page.getByLabel("Note").fill("from a bundle");
   await page.getByLabel("Note").press("Enter");
@@ -58,7 +58,7 @@ async function check(address: string): Promise<void> {
 
 const VITE = "vite/bin/vite.js";
 const VITE_7 = "vite-7/bin/vite.js";
-/** A free port. */
+/** Arguments that make Vite choose a free port. */
 const SERVE = ["--host", "127.0.0.1", "--port", "0"];
 
 test("Vite 8, in development and built", async () => {
@@ -128,7 +128,7 @@ test("esbuild: without the two files that is told at once, and with them it runs
   await check(address);
 });
 
-/** What no row can be, an interface is refused for as well. */
+/** A type that no row can have is refused as an interface, too. */
 const REFUSED = `import type { WarrenDatabase } from "@warren/client";
 interface DatedRow { day: Date }
 // @ts-expect-error

@@ -1,4 +1,4 @@
-/** `@warren/client` in a browser: the file's key, and its end. */
+/** Tests `@warren/client` in a browser: the file's key, and the end of the file. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Page } from "playwright-core";
@@ -14,7 +14,7 @@ interface FileKeyChange {
   readonly to: FileKey | null;
 }
 
-/** The code of the failure, or "done". */
+/** Changes the key; returns the code of the failure, or "done". */
 function rekey(page: Page, change: FileKeyChange): Promise<string> {
   return page.evaluate(
     (given) =>
@@ -26,7 +26,7 @@ function rekey(page: Page, change: FileKeyChange): Promise<string> {
   );
 }
 
-/** How many items the file has for who opens it with this, or why it does not open. */
+/** Opens the file with this key; returns the number of its items, or the code of the failure. */
 function reopen(page: Page, key: string | null): Promise<number | string> {
   return page.evaluate(
     async ({ schema, key }) => {
@@ -95,7 +95,7 @@ test("a worker that ends amid a change of the key leaves the old one or the new 
     const counted = new Promise<number>((resolve) => {
       new BroadcastChannel("operations").onmessage = ({ data }) => resolve(data as number);
     });
-    /** Lets the files be after so many operations; returns which key opens them then. */
+    /** Stops all file operations after `count` of them; returns which key opens the files then. */
     const dieAfter = async (count: number): Promise<string> => {
       const dying = await opened(null, `/worker-dying.js?after=${count}`);
       const told = await code(dying.rekey({ from: null, to: another }));
@@ -118,7 +118,7 @@ test("a worker that ends amid a change of the key leaves the old one or the new 
     const whole = await dieAfter(1_000_000);
     const total = await counted;
     const found = new Map<string, number>([[whole, 1]]);
-    // Each of the last, in which the files change places, and some before.
+    // Tests each of the last operations, in which the files change places, and some earlier ones.
     const last = Array.from({ length: Math.min(20, total) }, (_, i) => total - i - 1);
     const before = Array.from({ length: 6 }, (_, i) => Math.floor((i * total) / 6));
     for (const count of [...before, ...last]) {
@@ -153,7 +153,7 @@ test("a deleted database is closed in all tabs, and nothing of it is left", asyn
   });
   assert.deepEqual(folders, []);
   assert.equal(await reopen(one, null), 0);
-  // One that cannot be opened goes, too.
+  // A database that cannot be opened is deleted, too.
   assert.equal(await rekey(one, { from: null, to: "forgotten" }), "done");
   await one.evaluate(() => db.close());
   await two.evaluate(() => warren.deleteDatabase("plan"));

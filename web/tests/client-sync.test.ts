@@ -1,4 +1,4 @@
-/** `@warren/client` and the server: who gets what, and what is told when it does not. */
+/** Tests `@warren/client` with a server: who receives what, and which errors are reported. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -15,7 +15,7 @@ afterEach(() => {
   there.isAway = false;
 });
 
-/** A device of the account, with the table. */
+/** Opens a device of the account, with the table. */
 async function signedIn(login: string, deviceName: string, worker?: string): Promise<Page> {
   const browser = await here.device();
   browser.expectErrors(/Failed to load resource/);
@@ -95,7 +95,7 @@ test("a browser that reads responses into memory of its own syncs like others", 
   await until(one, async () => (await db.sql`SELECT 1 FROM item`).length === 2);
 });
 
-/** Two pages that change one item's name while the server is away. */
+/** Lets two pages change one item's name while the server is unreachable. */
 async function meetApart(one: Page, two: Page, names: readonly [string, string]): Promise<void> {
   const rename = (page: Page, name: string): Promise<unknown> =>
     page.evaluate((to) => db.sql`UPDATE item SET name = ${to}`, name);
@@ -231,7 +231,7 @@ test("while the server is away changes wait, and go when it is back", async () =
   await add(page, "1", "offline");
   const state = await untilPhase(page, "offline");
   assert.ok(state.phase === "offline" && state.error.code === "unreachable" && state.retryMs > 0);
-  // A sync that began before the change may have been the one that found nobody.
+  // The first failure may belong to a sync that began before the change.
   await until(page, () => db.status.value.unsentCount === 1);
   await page.reload();
   await page.waitForFunction(() => "warren" in globalThis);

@@ -1,4 +1,4 @@
-/** `@warren/client` in a browser: one tab, its file, and the server. */
+/** Tests `@warren/client` in a browser: one tab, its file, and the server. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { stripTypeScriptTypes } from "node:module";
@@ -27,7 +27,7 @@ test("every storage class goes in and comes out, also after a reload", async () 
   const read = async (): Promise<unknown> =>
     page.evaluate(async () => {
       const rows = await db.sql`SELECT typeof(value) AS type, value FROM v ORDER BY id`;
-      // What a test is told is JSON.
+      // Results of `evaluate` are JSON, so other values are converted.
       return rows.map(({ type, value }) => [
         type,
         value instanceof Uint8Array ? [...value] : typeof value === "bigint" ? `${value}n` : value,
@@ -165,7 +165,7 @@ test("with a key the file has no plain text in it, and nothing else opens it", a
   assert.equal(whole.includes(SECRET), false);
   assert.equal(whole.includes("CREATE TABLE"), false);
 
-  // What lies in OPFS can be read when nobody has it open.
+  // Files in OPFS can be read only while no worker has them open.
   const files = await page.evaluate(async () => {
     await db.close();
     const found: string[] = [];
@@ -285,7 +285,7 @@ test("what cannot be loaded is told at once, with its address", async () => {
   const notThere =
     /^engine_unavailable: cannot load the wasm at http[^ ]+\/gone\.wasm: .* answered 404; put/;
   assert.match(await told({ wasm: "/gone.wasm" }), notThere);
-  // Another origin: no worker may come from there, and the page's policy lets no wasm.
+  // Another origin: no worker may come from there, and the page's policy forbids its wasm.
   const elsewhere = here.server.address;
   const foreign = /^engine_unavailable: cannot start the worker: .*cannot be accessed/;
   assert.match(await told({ worker: `${elsewhere}/worker.js` }), foreign);

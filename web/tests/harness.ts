@@ -1,5 +1,5 @@
 /**
- * What a file of browser tests stands on: a server, and a Chromium with as many devices as wanted.
+ * The fixture of browser tests: a server, and a Chromium with as many devices as a test wants.
  *
  * ```ts
  * const here = bed();
@@ -10,11 +10,12 @@
  * });
  * ```
  *
- * - One server and one browser a file; they start before its first test and end after its last.
- * - A device is a browser context: nobody else has its storage, service worker or cache. It ends
- *   with its test.
- * - An error on any console, or one that a page did not catch, fails the test, unless the device
- *   was told to expect it. That includes whatever the content security policy refuses.
+ * - Each file has one server and one browser; they start before its first test and end after its
+ *   last.
+ * - A device is a browser context with its own storage, service worker and cache. It ends with its
+ *   test.
+ * - An error on any console, or one that a page did not catch, fails the test, unless the test
+ *   expects it. That includes everything that the content security policy refuses.
  */
 import assert from "node:assert/strict";
 import { mkdtemp } from "node:fs/promises";
@@ -32,10 +33,10 @@ import { startServer, type WarrenServer } from "./server.js";
 
 export { ADMIN_TOKEN, PASSWORD, type WarrenServer } from "./server.js";
 
-/** For whatever has to appear: on a machine that is busy it takes its time. */
+/** The time limit for content to appear: a busy machine is slow. */
 const APPEAR_MS_MAX = 30_000;
 
-/** Without what a test has no use for, and as root, too. */
+/** Browser flags that turn off features that tests do not use, and allow running as root. */
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -55,26 +56,28 @@ export interface BrowserFixture {
   readonly server: WarrenServer;
   device(options?: BrowserContextOptions): Promise<BrowserDevice>;
   /**
-   * A device whose files are on the disk, as a user's are; those of {@link device} are in its
-   * browser's memory. It is a browser of its own, and takes longer to start.
+   * Opens a device whose files are on the disk, as a user's are; those of {@link device} are in
+   * its browser's memory. It is a browser of its own, and takes longer to start.
    */
   deviceOnDisk(): Promise<BrowserDevice>;
 }
 
 export interface BrowserDevice {
   readonly context: BrowserContext;
-  /** A new tab, at a path of the server's. */
+  /** Opens a new tab at a path of the server. */
   open(path: string): Promise<Page>;
-  /** From here on, errors with this text are a part of the test: a server that is away, say. */
+  /** Allows errors with this text from now on, for example those of an unreachable server. */
   expectErrors(text: RegExp): void;
 }
 
 interface ManagedBrowserDevice extends BrowserDevice {
-  /** What its consoles showed, and nobody expected. */
+  /** Unexpected errors on the device's consoles. */
   readonly errors: string[];
 }
 
-/** Registers the hooks that set the bed up and clear it away; called once, at the top of a file. */
+/**
+ * Registers the hooks that set the fixture up and tear it down; called once, at the top of a file.
+ */
 export function bed(options: BrowserFixtureOptions = {}): BrowserFixture {
   let server: WarrenServer | undefined;
   let browser: Browser | undefined;

@@ -1,5 +1,5 @@
 /**
- * Messages are data from strangers: whatever a device of the account sends, the pages go on. The
+ * Tests with hostile messages: whatever a device of the account sends, the pages keep working. The
  * cases are those that native devices get, too (`crates/replica/tests/it/hostile.rs`).
  */
 import assert from "node:assert/strict";
@@ -9,23 +9,29 @@ import type { Page } from "playwright-core";
 import { PASSWORD, bed, type BrowserDevice } from "./harness.js";
 import { site } from "./client/site.js";
 
-/** By `cargo xtask browser`, from the repository's root. */
+/** The cases, relative to the repository's root, where `cargo xtask browser` runs the tests. */
 const VECTORS = "vectors/hostile.json";
 const ROUND_CASES_COUNT = 60;
-/** As far ahead of the honest clocks as theirs may be of the server's, and some to spare. */
+/**
+ * The clock lead of the hostile messages: the most that clocks may be ahead of the server's, with
+ * a margin.
+ */
 const AHEAD_MS = 60_000;
 
 interface HostileVectors {
   readonly schema: string;
-  /** Makes a table that is not tracked. */
+  /** Creates a table that is not tracked. */
   readonly secret: string;
-  /** Tracked tables, and a query for each that tells a row in a line. */
+  /** Tracked tables, and a query for each that returns one line per row. */
   readonly lines: readonly (readonly [table: string, sql: string])[];
-  /** What each of two honest devices does after each round, whose number stands for `ROUND`. */
+  /**
+   * The edits of each of two honest devices after each round; `ROUND` stands for the round's
+   * number.
+   */
   readonly edits: readonly [readonly string[], readonly string[]];
-  /** The lines that the edits leave. */
+  /** The lines that the edits produce. */
   readonly edited: readonly string[];
-  /** The contents of the messages of each, in base64. */
+  /** The contents of each case's messages, in base64. */
   readonly cases: readonly (readonly string[])[];
 }
 
@@ -75,7 +81,7 @@ test("hostile messages stop no page, and honest edits go on", async () => {
   }
 });
 
-/** A device of the account, and no page; returns its token. */
+/** Registers a device of the account that has no page; returns its token. */
 async function register(login: string): Promise<string> {
   const answer = await post("/v1/devices", { login, password: PASSWORD, name: "stranger" });
   return ((await answer.json()) as { readonly token: string }).token;
@@ -137,7 +143,7 @@ async function lines(page: Page, vectors: HostileVectors): Promise<readonly unkn
   return all.map((row) => (row as { readonly line: string }).line);
 }
 
-/** Whatever the database's schema names, but for what Warren keeps itself. */
+/** Lists all objects in the database's schema, except Warren's own. */
 function schemaObjects(page: Page): Promise<unknown[]> {
   return page.evaluate(
     () =>

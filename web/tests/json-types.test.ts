@@ -1,6 +1,6 @@
 /**
- * The TypeScript types of what the engine and the server say in JSON are made from the same Rust
- * types as the JSON.
+ * Checks that the TypeScript types of the engine's and the server's JSON match those generated
+ * from the same Rust types as the JSON.
  *
  * `WARREN_RECORD=1 cargo xtask browser json-types` writes the files again.
  */
@@ -11,7 +11,7 @@ import { after, before, test } from "node:test";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { startServer, type WarrenServer } from "./server.js";
 
-/** Schemas by name. */
+/** The schemas, by name. */
 type Definitions = Readonly<Record<string, JSONSchema>>;
 
 const BANNER = [
@@ -41,7 +41,7 @@ test("the client's types are those of the engine and of the devices' calls", asy
   ];
   const types = rename(document.$defs, "Json");
   await check("client/src/shared/json-types.ts", types, names);
-  // In a file of its own: with the codes, the other would be too long.
+  // A file of its own: with the codes, the other one would be too long.
   await check("client/src/shared/error-code-json.ts", types, ["ErrorCodeJson"]);
 });
 
@@ -52,14 +52,14 @@ test("the admin page's types are those of the operator's calls", async () => {
   await check("admin/src/json-types.ts", document.components.schemas, names);
 });
 
-/** With a suffix for all names, so that they are not those of the API's types. */
+/** Adds a suffix to all names, so that they differ from those of the API's types. */
 function rename(definitions: Definitions, suffix: string): Definitions {
   const text = JSON.stringify(definitions).replace(/("\$ref":"[^"]*)/g, `$1${suffix}`);
   const renamed = Object.entries(JSON.parse(text) as Definitions);
   return Object.fromEntries(renamed.map(([name, schema]) => [name + suffix, schema]));
 }
 
-/** Asserts that a file holds these types and those that they refer to, or writes it. */
+/** Asserts that a file contains these types and those that they refer to, or writes the file. */
 async function check(file: string, all: Definitions, names: readonly string[]): Promise<void> {
   const path = join("web", file);
   const wanted = reachable(names, all);
@@ -71,7 +71,7 @@ async function check(file: string, all: Definitions, names: readonly string[]): 
   assert.equal(await readFile(path, "utf8"), code, hint);
 }
 
-/** The named schemas, and those that they refer to. */
+/** Returns the named schemas, and those that they refer to. */
 function reachable(names: readonly string[], all: Definitions): Definitions {
   const found = new Map<string, JSONSchema>();
   const visit = (name: string): void => {
@@ -101,7 +101,7 @@ async function toTypeScript(definitions: Definitions): Promise<string> {
     bannerComment: BANNER,
     style: { printWidth: 100 },
   });
-  // Nobody changes what was received; and a comment of one line stays on it.
+  // Received objects are read-only; and a comment of one line stays on that line.
   return code
     .replace(/^( *)\/\*\*\n *\* (.*)\n *\*\/$/gm, (comment, indent: string, text: string) => {
       const line = `${indent}/** ${text} */`;
@@ -114,8 +114,8 @@ async function toTypeScript(definitions: Definitions): Promise<string> {
 }
 
 /**
- * Every key of an answer is there, also where it may be null. A reference with a description would
- * become a type of its own.
+ * Marks every key as required, since every key of an answer is present, even if its value may be
+ * null. Drops descriptions next to references, which would otherwise become types of their own.
  */
 function toStrict(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toStrict);

@@ -1,6 +1,7 @@
 /**
- * What a tab needs of memory does not grow with what the account holds. `WARREN_MEMORY=long` is
- * 2 GB instead of some more than a tab may have in memory, and a number is so many MiB.
+ * Tests that the memory use of a tab does not grow with the size of the account. By default, the
+ * account is a little larger than the memory that a tab may use; `WARREN_MEMORY=long` makes it 2
+ * GB, and a number is its size in MiB.
  */
 import assert from "node:assert/strict";
 import { readFile, rm } from "node:fs/promises";
@@ -11,7 +12,7 @@ import { setTimeout } from "node:timers/promises";
 import { PASSWORD, bed, type BrowserDevice } from "./harness.js";
 import { site } from "./client/site.js";
 
-/** Of a MiB each. */
+/** The number of rows, of 1 MiB each. */
 const ROWS_COUNT = 250;
 const LONG_ROWS_COUNT = 2_000;
 const MEMORY_MIB_MAX = 200;
@@ -37,7 +38,7 @@ test("a first sync takes no more memory of a tab than a few pages", async (t) =>
   const syncing = page.evaluate(() => db.sync());
   const peaks = await peaksUntil(syncing, renderers);
   assert.equal((await syncing).inSync, true);
-  // The others show nothing, and do not grow.
+  // The other processes show nothing, and do not grow.
   const grownMib = Math.max(...peaks.map((peak, at) => peak - (before[at] ?? 0))) / 1024;
   t.diagnostic(`${rowsCount()} MiB took ${grownMib.toFixed()} MiB of memory`);
   assert.ok(grownMib > 1 && grownMib < MEMORY_MIB_MAX, `${grownMib} MiB`);
@@ -50,7 +51,9 @@ function rowsCount(): number {
   return asked === "long" ? LONG_ROWS_COUNT : Number(asked ?? ROWS_COUNT);
 }
 
-/** Gives an account so many photos, by a native device; returns what they add up to. */
+/**
+ * Gives an account this many photos, through a native device; returns their count and total size.
+ */
 async function fill(login: string, count: number): Promise<unknown> {
   const path = join(here.server.folder, "original.db");
   const file = new DatabaseSync(path);
@@ -61,12 +64,12 @@ async function fill(login: string, count: number): Promise<unknown> {
   file.close();
   await here.server.warren("track", path, "--all");
   await here.server.sync(path, login);
-  // Temporary files may be in memory themselves.
+  // Temporary files may themselves be in memory.
   await Promise.all(["", "-shm", "-wal"].map((end) => rm(path + end, { force: true })));
   return sum;
 }
 
-/** The processes that run pages and their workers. */
+/** Lists the processes that run pages and their workers. */
 async function renderersOf(device: BrowserDevice): Promise<readonly number[]> {
   const session = await device.context.browser()?.newBrowserCDPSession();
   assert.ok(session !== undefined);
@@ -74,7 +77,7 @@ async function renderersOf(device: BrowserDevice): Promise<readonly number[]> {
   return processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
 }
 
-/** The most memory that each process has until then, in KiB. */
+/** Returns the peak memory of each process until `end`, in KiB. */
 async function peaksUntil(end: Promise<unknown>, processes: readonly number[]): Promise<number[]> {
   let peaks = processes.map(() => 0);
   let isOver = false;
@@ -82,7 +85,7 @@ async function peaksUntil(end: Promise<unknown>, processes: readonly number[]): 
     isOver = true;
   });
   while (!isOver) {
-    // Linux keeps the peak, but only until pages are given back in some of the ways there are.
+    // Linux keeps the peak, but some ways of releasing pages reset it.
     const now = await Promise.all(processes.map((id) => kibOf(id, "VmHWM")));
     peaks = peaks.map((peak, at) => Math.max(peak, now[at] ?? 0));
     await setTimeout(POLL_MS);

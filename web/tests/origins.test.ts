@@ -1,11 +1,11 @@
-/** A page of another origin than the server's, which lets pages of its own alone ask it. */
+/** Tests a page in another origin than the server's, where the server allows only its own pages. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PASSWORD, bed } from "./harness.js";
 import { REACHABLE, site } from "./client/site.js";
 
 const here = bed();
-// The page may ask any server; whether the server lets it is what is tried.
+// The page may call any server; the test is about whether the server allows that.
 const there = site(here, { text: REACHABLE }, "script-src 'self' 'wasm-unsafe-eval'");
 
 test("a server that does not let this page ask is told from one that is away", async () => {

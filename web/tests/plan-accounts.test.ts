@@ -1,5 +1,5 @@
 /**
- * Several people on one browser: nobody's items get into another's account.
+ * Tests several people on one browser: no items get into another person's account.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ import {
 
 const here = bed();
 
-/** The account's items, as a device sees them that has nothing else. */
+/** Returns the account's items, as an otherwise empty device sees them. */
 async function itemsOnServer(login: string, count: number): Promise<string[]> {
   const device = await here.device();
   device.expectErrors(REFUSED);
@@ -75,7 +75,8 @@ test("the next person on the browser gets nothing of the first, phrase and all",
   await expect(other.pill).toHaveText("Synced");
   assert.deepEqual(await other.titles(), ["Of two"]);
 
-  // The first finds what was kept, and what waited is sent; the phrase is known.
+  // The first user finds the items that were kept, and the unsent ones are sent; the phrase is
+  // known.
   await signOut(second, "remove", phraseTwo);
   await expect((await planOn(page)).items).toHaveCount(0);
   await second.signIn("one");

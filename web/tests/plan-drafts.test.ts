@@ -1,5 +1,5 @@
 /**
- * Typing while the other device changes the same text: nobody's text is lost.
+ * Tests typing while another device changes the same text: no text is lost.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { openPlan, REFUSED, signedUp, type PlanScreen } from "./plan/screen.js";
 
 const here = bed();
 
-/** Two devices of an account; each has the item's panel open. */
+/** Opens two devices of an account; each has the item's panel open. */
 async function pair(login: string): Promise<readonly [PlanScreen, PlanScreen]> {
   const one = await signedUp(await here.device({ userAgent: "Chrome/1 Linux" }), login);
   const device = await here.device({ userAgent: "Firefox/1 Android" });
@@ -32,7 +32,7 @@ function noteIs(plan: PlanScreen, text: string): Promise<void> {
   return eventually(async () => assert.equal(await note(plan).inputValue(), text));
 }
 
-/** One types while the note of the other arrives; returns the question that one is asked. */
+/** Lets `one` type while a note of `two` arrives; returns the question that `one` sees. */
 async function typeOver(one: PlanScreen, two: PlanScreen): Promise<Locator> {
   await note(one).fill("typed by one");
   await writeNote(two, "of two");

@@ -1,5 +1,6 @@
 /**
- * Plain or encrypted: what a new device says and asks, and an account that is encrypted later.
+ * Tests plaintext and encrypted accounts: what a new device shows and asks, and an account that is
+ * encrypted later.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,7 +17,7 @@ import {
 
 const here = bed();
 
-/** How many messages an account has on the server. */
+/** Returns the number of messages that an account has on the server. */
 async function messagesOf(plan: PlanScreen, login: string): Promise<number> {
   const device = JSON.stringify({ login, password: PASSWORD, name: "a look" });
   const headers = { "content-type": "application/json" };
@@ -139,7 +140,7 @@ test("a new phrase is shown until three of its words were typed back", async () 
   await expect(again.pill).toHaveText("Synced");
   await expect(dialog).toHaveCount(0);
 
-  // As copying the list gives it.
+  // The form in which the list is copied.
   const second = await openPlan(await here.device());
   const numbered = phrase.split(" ").map((word, i) => `${i + 1}. ${word.toUpperCase()}`);
   await second.signIn("edda", PASSWORD, numbered.join("\n"));

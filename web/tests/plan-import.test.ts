@@ -1,4 +1,4 @@
-/** The import dialog of Plan: what was understood is shown, changed, and then what is imported. */
+/** Tests the import dialog of Plan: the preview, changes to it, and the imported items. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Locator } from "playwright-core";
@@ -28,7 +28,7 @@ test("a spreadsheet: dates are asked about, a column is changed, nothing is lost
   await expect(remarks).toHaveText("1 row without a title will be skipped: line 5.");
   await expect(remarks).toHaveText("Columns kept in the notes: Who, Ref.");
 
-  // The device is American, the file is not.
+  // The device's locale is American, the file's is not.
   const order = dialog.getByTestId("day-order");
   await expect(order).toHaveText("In this file, 03/04/2027 means");
   assert.ok(await order.getByRole("radio", { name: "4 March 2027" }).isChecked());
@@ -45,7 +45,7 @@ test("a spreadsheet: dates are asked about, a column is changed, nothing is lost
   assert.equal(await plan.page.getByLabel("Due: Apr 3, 2027").inputValue(), "2027-04-03");
   assert.equal(await plan.page.getByLabel("Note").inputValue(), "Status: In progress");
   await plan.page.getByLabel("Close item").click();
-  // What names no list goes to one with the file's name.
+  // Items that name no list go to one with the file's name.
   await plan.goTo("garden");
   await eventually(async () => assert.deepEqual(await plan.titles(), ["Dig"]));
   await plan.page.getByRole("button", { name: "Done" }).click();

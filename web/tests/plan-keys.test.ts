@@ -1,4 +1,4 @@
-/** Plan by the keyboard, with a finger, in other writings, and on paper. */
+/** Tests Plan with the keyboard, with a finger, in other writing systems, and on paper. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Locator, Page } from "playwright-core";
@@ -34,13 +34,13 @@ test("an opened item has the cursor in its title, and keys change nothing else",
   await page.keyboard.press("Escape");
   await page.keyboard.press("ArrowDown");
   await eventually(async () => assert.match(await focusedClass(page), /row-main/));
-  // At once, before the item is on the screen.
+  // Pressed at once, before the item is on the screen.
   for (const key of ["Enter", "x", "Delete", "n"]) await page.keyboard.press(key);
   await eventually(async () => assert.equal(await focusedId(page), "panel-title"));
   await page.keyboard.type(" fixx");
   await page.keyboard.press("Backspace");
   await page.keyboard.press("Enter");
-  // Nothing has the cursor, and the item is still open.
+  // No element has the cursor, and the item is still open.
   for (const key of ["x", "Backspace", "Delete", "m", " "]) await page.keyboard.press(key);
   await page.keyboard.press("Escape");
   await expect(page.getByTestId("item-panel")).toBeGone();
@@ -82,7 +82,7 @@ test("the way back closes what lies on top, and then leaves", async () => {
   await page.goBack();
   await expect(panel).toBeGone();
 
-  // A link in the drawer is a step of its own, which is taken back as one.
+  // A link in the drawer is a step of its own, which one step back reverts.
   await page.getByRole("button", { name: "Lists", exact: true }).click();
   await plan.goTo("Today");
   await expect(drawer).toBeGone();
@@ -94,7 +94,7 @@ test("the way back closes what lies on top, and then leaves", async () => {
   await page.goBack();
   await expect(page.getByTestId("view-title")).toHaveText("All");
 
-  // What was closed by its own button is no step any more.
+  // A layer that was closed with its own button is not a step any more.
   await plan.item("Milk").getByRole("button").click();
   await page.getByLabel("Close item").click();
   await expect(panel).toBeGone();
@@ -218,7 +218,7 @@ function focusedClass(page: Page): Promise<string> {
   return page.evaluate(() => document.activeElement?.className ?? "");
 }
 
-/** A key that an input method has taken. */
+/** Sends a key that an input method has taken. */
 function compose(on: Locator, key: string): Promise<"prevented" | "let be"> {
   return on.evaluate((element, pressed) => {
     const options = { key: pressed, keyCode: 229, bubbles: true, cancelable: true };

@@ -1,6 +1,6 @@
 /**
- * Plan with 10,000 items on two devices; and what it takes, told beside the results:
- * `cargo xtask browser plan-large`. Times are told and never judged: machines differ.
+ * Tests Plan with 10,000 items on two devices, and prints times next to the results: `cargo xtask
+ * browser plan-large`. Times are printed but never checked, because machines differ.
  */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
@@ -87,7 +87,7 @@ async function importItems(plan: PlanScreen): Promise<void> {
   await expect(plan.toast).toHaveText("Imported 10,000 items");
 }
 
-/** When Enter is pressed next. */
+/** Returns the time at which Enter is next pressed. */
 function watchEnter(page: Page): Promise<number> {
   return page.evaluate(
     () =>
@@ -102,7 +102,7 @@ function watchEnter(page: Page): Promise<number> {
   );
 }
 
-/** When a text appears. */
+/** Returns the time at which a text appears. */
 function watchText(page: Page, text: string): Promise<number> {
   return page.evaluate(
     (wanted) =>
@@ -118,7 +118,7 @@ function watchText(page: Page, text: string): Promise<number> {
   );
 }
 
-/** What the pill showed, from here on. */
+/** Records the texts of the pill from now on. */
 function watchPill(page: Page): () => Promise<string[]> {
   const watching = page.evaluate(() => {
     const texts: string[] = [];
@@ -137,7 +137,7 @@ function watchPill(page: Page): () => Promise<string[]> {
   };
 }
 
-/** How far apart frames were while something was done. */
+/** Prints the intervals between frames during `work`. */
 async function tellFrames(
   t: TestContext,
   page: Page,

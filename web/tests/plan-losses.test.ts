@@ -1,5 +1,5 @@
 /**
- * What was lost, deleted or hidden is said, and can be had back.
+ * Tests that lost edits, deleted rows and hidden rows are shown and can be restored.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ interface PlanPair {
   readonly devices: readonly [BrowserDevice, BrowserDevice];
 }
 
-/** Two devices of an account, both of which have its one item, "Of LOGIN". */
+/** Opens two devices of an account, both of which have its one item, "Of LOGIN". */
 async function pair(login: string): Promise<PlanPair> {
   const first = await here.device({ userAgent: "Chrome/1 Linux" });
   const second = await here.device({ userAgent: "Firefox/1 Android" });
@@ -29,7 +29,7 @@ async function pair(login: string): Promise<PlanPair> {
   return { one, two, devices: [first, second] };
 }
 
-/** Each does something without the other's knowing, first the one, then the other. */
+/** Lets both devices act while they are offline, first `one`, then `two`. */
 async function apart(
   { one, two, devices }: PlanPair,
   first: (plan: PlanScreen) => Promise<void>,

@@ -1,5 +1,5 @@
 /**
- * A passcode: set, changed, removed and forgotten. Nothing but the key of the file changes.
+ * Tests the passcode: set, changed, removed and forgotten. Only the key of the file changes.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -82,13 +82,13 @@ test("it is set, changed and removed, also offline; a wrong one is refused", asy
 
 test("no plain text of what was there before is left in the files", async () => {
   const device = await here.device();
-  // An SVG has no icon.
+  // A page that shows an SVG has no icon.
   device.expectErrors(/favicon/);
   const plan = await openPlan(device);
   await plan.add("Nobody may read this");
   await changePasscode(plan, /with a passcode/, SET);
   await expect(plan.toast).toHaveText("encrypted on this device");
-  // Where nothing has the file open.
+  // A page on which no worker has the file open.
   await plan.page.goto(new URL("/icon.svg", here.server.address).href);
   assert.equal((await filesText(plan.page)).includes("Nobody may read this"), false);
 });

@@ -1,5 +1,6 @@
 /**
- * A change of password in Plan: what it does to the other devices, and what it says when it fails.
+ * Tests a change of password in Plan: its effect on the other devices, and the messages when it
+ * fails.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +21,7 @@ interface PasswordForm {
   submit(): Promise<void>;
 }
 
-/** By the settings. */
+/** Opens the form from the settings. */
 async function openPasswordForm(plan: PlanScreen): Promise<PasswordForm> {
   await plan.openSettings();
   await plan.page.getByRole("button", { name: "Change password" }).click();
@@ -35,7 +36,7 @@ async function openPasswordForm(plan: PlanScreen): Promise<PasswordForm> {
   };
 }
 
-/** A further device of an account. */
+/** Signs in on another device of an account. */
 async function signedIn(login: string, password: string): Promise<PlanScreen> {
   const device = await here.device();
   device.expectErrors(REFUSED);
@@ -44,14 +45,17 @@ async function signedIn(login: string, password: string): Promise<PlanScreen> {
   return plan;
 }
 
-/** What was typed is still there. */
+/** Asserts that the form still has its values. */
 async function holds(form: PasswordForm, current: string, hasOthers: boolean): Promise<void> {
   assert.equal(await form.current.inputValue(), current);
   assert.equal(await form.next.inputValue(), NEW_PASSWORD);
   assert.equal(await form.others.isChecked(), hasOthers);
 }
 
-/** Some who guess, each the same each time: more than have their turn while somebody waits. */
+/**
+ * Starts 20 guessers, each with its own wrong password: more than can be served while another
+ * login waits. Returns a function that stops them.
+ */
 function guess(login: string): () => Promise<void> {
   const stopped = new AbortController();
   const keepGuessing = async (number: number): Promise<void> => {
@@ -91,7 +95,7 @@ test("the other devices are signed out; they say so, and lose nothing", async ()
   await expect(second.item("Of pia")).toBeVisible();
   await expect(second.pill).toHaveText("Synced");
 
-  // By the keyboard alone.
+  // Only the keyboard is used.
   const form = await openPasswordForm(first);
   const { keyboard } = first.page;
   await isFocused(form.current);
@@ -135,7 +139,7 @@ test("the other devices are signed out; they say so, and lose nothing", async ()
   await expect(beside.toast.getByRole("button")).toHaveCount(0);
   await expect(again.item("Still in sync")).toBeVisible();
   await expect(first.item("Made after the end")).toBeVisible();
-  // The phrase is still on the device, and not asked for again.
+  // The phrase is still on the device, so Plan does not ask for it again.
   await expect(again.page.getByTestId("enter-phrase")).toHaveCount(0);
 });
 

@@ -1,4 +1,4 @@
-/** Every screen of Plan, in light, in dark, and on a phone. */
+/** Tests every screen of Plan: light, dark, and on a phone. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Locator, Page } from "playwright-core";
@@ -29,7 +29,7 @@ Find a flat near the river,,,Trip to Lisbon,
 The Left Hand of Darkness,,,Reading list,
 `;
 
-/** What leads from the list to a screen. */
+/** The steps from the list to each screen. */
 const SCREENS: Readonly<Record<string, (plan: PlanScreen) => Promise<void>>> = {
   list: async (plan) => showPlace(plan, "Home"),
   today: async (plan) => showPlace(plan, "Today"),
@@ -77,7 +77,7 @@ const SCREENS: Readonly<Record<string, (plan: PlanScreen) => Promise<void>>> = {
   },
 };
 
-/** Those that need an account. */
+/** The steps to screens that need an account. */
 const SYNCED: typeof SCREENS = {
   sync: async (plan) => {
     await plan.openSync();
@@ -169,7 +169,7 @@ async function signUp(plan: PlanScreen, look: string): Promise<string | undefine
   return phrase;
 }
 
-/** A note that both devices change; closed without an answer. */
+/** Lets both devices change a note; the question is closed without an answer. */
 async function typeOver(plan: PlanScreen, second: PlanScreen, look: string): Promise<void> {
   const title = "Call the plumber";
   for (const one of [plan, second]) {

@@ -1,5 +1,5 @@
 /**
- * Plan when something is wrong: each state is on the screen, says what to do, and loses nothing.
+ * Tests Plan in failure states: each is on the screen, says what to do, and loses nothing.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

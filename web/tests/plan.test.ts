@@ -1,5 +1,6 @@
 /**
- * The Plan app in a browser: what one user does, from the first item to the second device.
+ * Tests the Plan app in a browser: the actions of one user, from the first item to the second
+ * device.
  */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -22,7 +23,7 @@ test("without an account: items, lists, search, keys, undo; kept over a reload",
   for (const title of ["Third", "Second", "First"]) await plan.add(title);
   assert.deepEqual(await plan.titles(), ["First", "Second", "Third"]);
 
-  // By the keyboard alone: down to the second, check it off, take it back.
+  // With the keyboard alone: down to the second item, check it off, undo.
   await page.keyboard.press("Escape");
   await page.keyboard.press("ArrowDown");
   await eventually(async () => assert.match(await focused(page), /Second/));
@@ -42,7 +43,7 @@ test("without an account: items, lists, search, keys, undo; kept over a reload",
   await plan.toast.getByRole("button", { name: "Undo" }).click();
   await eventually(async () => assert.deepEqual(await plan.titles(), ["Third", "First"]));
 
-  // A note and a due date, found by the search, which looks through all lists.
+  // A note and a due date; the search, which covers all lists, finds the item.
   await plan.openItem("Third");
   await page.getByLabel("Note").fill("a rare word");
   await page.getByRole("button", { name: "Tomorrow" }).click();
@@ -251,7 +252,7 @@ async function rename(plan: PlanScreen, from: string, to: string): Promise<void>
   await expect(plan.item(to)).toBeVisible();
 }
 
-/** With the mouse, in steps, as a hand does. */
+/** Drags with the mouse in steps, as a hand does. */
 async function drag(from: Locator, to: Locator, where: "above" | "below" | "onto"): Promise<void> {
   const [start, end] = [await from.boundingBox(), await to.boundingBox()];
   assert.ok(start !== null && end !== null);

@@ -1,4 +1,4 @@
-/** The hooks of `@warren/client/react`, in React. */
+/** Tests the hooks of `@warren/client/react` in React. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newApp, readme } from "./bundlers/app.js";
@@ -7,7 +7,7 @@ import { bed } from "./harness.js";
 
 const here = bed();
 
-/** What a component was given, at each rendering that came to the screen. */
+/** An app that records the props of a component at each rendering that reached the screen. */
 const MAIN = `
 import { open } from "@warren/client";
 import { useLive, useObservable } from "@warren/client/react";

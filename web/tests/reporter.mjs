@@ -1,10 +1,10 @@
 /**
- * A reporter for Node's test runner that speaks as Rust's does, so that `cargo xtask` reads both alike:
- * a line of JSON when a test begins and when it ends.
+ * A reporter for Node's test runner in the format of Rust's, so that `cargo xtask` reads both
+ * alike: a line of JSON when a test begins and when it ends.
  */
 import { inspect } from "node:util";
 
-/** How often each test begins and ends, and how: `libtest --format json`. */
+/** The events of each test's begin and end, in the format of `libtest --format json`. */
 const KINDS = { "test:start": "started", "test:pass": "ok", "test:fail": "failed" };
 
 const SUMMARY = /^[a-z_]+ [\d.]+$/;
@@ -13,7 +13,7 @@ const SUMMARY = /^[a-z_]+ [\d.]+$/;
 export default async function* report(events) {
   for await (const { type, data } of events) {
     if (type === "test:stdout" || type === "test:stderr") yield data.message;
-    // What went wrong outside of any test; the summary's lines are a name and a number.
+    // Errors outside of any test; the summary's lines consist of a name and a number.
     if (type === "test:diagnostic" && !SUMMARY.test(data.message)) yield `${data.message}\n`;
     const event = KINDS[type];
     if (event === undefined || data.details?.type === "suite") continue;

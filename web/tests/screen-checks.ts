@@ -1,6 +1,6 @@
 /**
- * What every screen has to stand: axe in light, in dark, on a phone. Where `WARREN_SCREENS` names a
- * folder, a picture of each is put there (`docs/screens`; needs ImageMagick).
+ * Checks for every screen: axe in light, in dark, on a phone. If `WARREN_SCREENS` names a folder,
+ * a picture of each screen is saved there (`docs/screens`; needs ImageMagick).
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -22,7 +22,7 @@ export const LOOKS: Readonly<Record<string, BrowserContextOptions>> = {
   },
 };
 
-/** With few colours, so that it is small. */
+/** Options for pictures with few colors, so that they are small. */
 const SMALL = ["-strip", "+dither", "-colors", "64", "-define", "png:compression-level=9"];
 
 interface AxeViolation {
@@ -31,7 +31,10 @@ interface AxeViolation {
   readonly nodes: readonly { readonly html: string }[];
 }
 
-/** Of axe, what people with a screen reader, a keyboard, or poor sight would stumble over. */
+/**
+ * Asserts that axe finds no serious problem for users of screen readers or keyboards, or with poor
+ * sight.
+ */
 export async function lookAt(page: Page, name: string, fullPage = false): Promise<void> {
   await page.mouse.move(0, 0);
   await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished)));

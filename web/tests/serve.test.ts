@@ -1,4 +1,4 @@
-/** The site as the server serves it, and as a browser takes it. */
+/** Tests the site as the server serves it and a browser loads it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bed } from "./harness.js";
@@ -8,7 +8,7 @@ const here = bed();
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
   fetch(here.server.address + path, { headers });
 
-/** What the service worker keeps: every file of the app. */
+/** Lists the files that the service worker stores: every file of the app. */
 async function files(): Promise<readonly string[]> {
   const text = await (await ask("/sw.js")).text();
   const found = [...text.matchAll(/"(\/[\w./-]*\.\w+)"/g)].flatMap(([, path]) => path ?? []);
@@ -41,7 +41,7 @@ test("what has a Brotli form comes in it, is the same, and is not sent twice", a
     assert.equal(packed.headers.get("content-encoding"), "br", path);
     assert.equal(plain.headers.get("content-encoding"), null, path);
     assert.ok(Number(packed.headers.get("content-length")) < (await size(plain.clone())), path);
-    // Undone by `fetch`.
+    // `fetch` has undone the compression.
     assert.deepEqual(await packed.arrayBuffer(), await plain.arrayBuffer(), path);
     const known = { "accept-encoding": "br", "if-none-match": packed.headers.get("etag") ?? "" };
     const again = await ask(path, known);

@@ -1,5 +1,5 @@
 /**
- * A server of a test's own: the binary on a data directory that is gone afterwards.
+ * A server for one test: the binary on a data directory that is removed afterwards.
  *
  * It can be stopped, killed and started again; it keeps its address and its data.
  */
@@ -11,29 +11,29 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
-/** The password of every account that {@link WarrenServer.account} makes. */
+/** The password of every account that {@link WarrenServer.account} creates. */
 export const PASSWORD = "correct horse battery";
 
-/** What the operator sends. */
+/** The token that the operator sends. */
 export const ADMIN_TOKEN = "the operator's secret";
 
 export interface WarrenServer {
   readonly address: string;
-  /** For files of the test; it has the server's data, too. */
+  /** A folder for files of the test; it contains the server's data, too. */
   readonly folder: string;
-  /** Makes an account, and returns its login. */
+  /** Creates an account, and returns its login. */
   account(login: string): Promise<string>;
-  /** Runs `warren` with these arguments, and returns what it printed. */
+  /** Runs `warren` with these arguments, and returns its output. */
   warren(...args: readonly string[]): Promise<string>;
-  /** Syncs a file with an account, by `warren sync`. */
+  /** Syncs a file with an account, with `warren sync`. */
   sync(file: string, login: string): Promise<string>;
-  /** As the system does when it wants a program to end. */
+  /** Stops the server as the system does when it wants a program to end. */
   stop(): Promise<void>;
-  /** As a power loss does. */
+  /** Kills the server as a power loss does. */
   kill(): Promise<void>;
-  /** Again, after {@link stop} or {@link kill}. */
+  /** Starts the server again, after {@link stop} or {@link kill}. */
   start(): Promise<void>;
-  /** The end: nothing is left. */
+  /** Ends the server and removes its data. */
   remove(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Many tabs on one database: the leader may go at any moment. */
+/** Tests many tabs on one database: the leader may end at any moment. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -7,14 +7,14 @@ import { bed, type BrowserDevice } from "./harness.js";
 import { site, until } from "./client/site.js";
 
 const TABS = 10;
-/** So long a tab has the file before it goes. */
+/** The time that a tab has the file before it ends. */
 const REIGN_MS = 700;
 
 const here = bed();
 const there = site(here);
 
 declare global {
-  /** What a tab that writes keeps. */
+  /** The state of a tab that writes. */
   var writer: {
     readonly acknowledged: string[];
     readonly failed: string[];
@@ -25,7 +25,7 @@ declare global {
   };
 }
 
-/** Writes one row after the other, and keeps which were acknowledged. */
+/** Writes one row after the other, and records which were acknowledged. */
 function write(tab: number): void {
   const mine: typeof writer = { acknowledged: [], failed: [], gapMs: 0, isOver: false };
   globalThis.writer = mine;
@@ -54,7 +54,7 @@ async function openTabs(device: BrowserDevice, count: number): Promise<Page[]> {
   return pages;
 }
 
-/** The tab whose worker has the file. */
+/** Returns the tab whose worker has the file. */
 async function leader(pages: readonly Page[]): Promise<Page> {
   for (;;) {
     for (const page of pages) {
@@ -67,7 +67,7 @@ async function leader(pages: readonly Page[]): Promise<Page> {
 
 type EndTab = (page: Page, device: BrowserDevice) => Promise<void>;
 
-/** How a tab, or its worker, may end. */
+/** The ways in which a tab, or its worker, may end. */
 const ENDS: readonly (readonly [string, EndTab, boolean])[] = [
   ["its process crashes", crash, true],
   ["it is closed", (page) => page.close(), true],
@@ -79,7 +79,7 @@ const ENDS: readonly (readonly [string, EndTab, boolean])[] = [
 async function crash(page: Page, device: BrowserDevice): Promise<void> {
   const cdp = await device.context.newCDPSession(page);
   const crashed = page.waitForEvent("crash");
-  // Nobody is left to answer.
+  // After the crash no process is left to answer.
   cdp.send("Page.crash").catch(() => undefined);
   await crashed;
 }
@@ -162,7 +162,7 @@ test("a tab that is put to sleep gives the file free, and goes on when it wakes"
   const second = pages.find((page) => page !== first);
   assert.ok(second !== undefined);
   await first.evaluate(() => db.sql`INSERT INTO item VALUES (${"1"}, ${"by the first"})`);
-  // Headless, Chromium puts no tab to sleep; what it would say is said here.
+  // Headless Chromium never freezes a tab, so the test dispatches the event itself.
   await first.evaluate(() => document.dispatchEvent(new Event("freeze")));
   await until(second, () => db.status.value.isLeader);
   await second.evaluate(() => db.sql`INSERT INTO item VALUES (${"2"}, ${"by the second"})`);

@@ -1,6 +1,7 @@
 /**
- * Every value that SQLite can hold arrives unchanged in another browser, with and without
- * end-to-end encryption: the values of the native test (`crates/replica/tests/it/values.rs`).
+ * Tests that every value that SQLite can hold arrives unchanged in another browser, with and
+ * without end-to-end encryption: the values of the native test
+ * (`crates/replica/tests/it/values.rs`).
  */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -9,12 +10,12 @@ import type { Page } from "playwright-core";
 import { PASSWORD, bed } from "./harness.js";
 import { site } from "./client/site.js";
 
-/** By `cargo xtask browser`, from the repository's root. */
+/** The values, relative to the repository's root, where `cargo xtask browser` runs the tests. */
 const VECTORS = "vectors/values.json";
 
 interface ValueVectors {
   readonly types: readonly string[];
-  /** SQL. */
+  /** SQL expressions, one per value. */
   readonly values: readonly string[];
 }
 
@@ -58,7 +59,7 @@ async function open(login: string, schema: string, allowPlaintext: boolean): Pro
   return page;
 }
 
-/** What the table holds, with storage classes and bytes; what is long, by its length and ends. */
+/** Returns the table's content, with storage classes and bytes; long values by length and ends. */
 async function contents(page: Page, columnsCount: number): Promise<readonly unknown[]> {
   const columns = Array.from({ length: columnsCount }, (_, place) => {
     const bytes = `hex(CAST(c${place} AS BLOB))`;

@@ -1,7 +1,8 @@
-//! `cargo xtask build`: what `make run` starts, `target/quick/warren` with its pages.
+//! Runs `cargo xtask build`: compiles `target/quick/warren` with its pages, which `make run`
+//! starts.
 //!
 //! # Not here
-//! - What is shipped and measured: `cargo build --profile dist`.
+//! - The program that is released and measured: `cargo build --profile dist`.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::{build_cache, cargo_artifacts, web};
 
 pub(crate) fn run(root: &Path) -> Result<bool> {
     web::run(root, &[])?;
-    // Without the benchmarks: they are a third of the code, and no part of serving.
+    // The benchmarks are left out: they are a third of the code, and the server does not need them.
     let args = ["build", "--profile", "quick", "--package", "cli", "--no-default-features"];
     cargo_artifacts::compile(root, &args)?;
     build_cache::save(root)?;

@@ -1,21 +1,23 @@
-//! What is compiled from the registry, kept outside the clone: `${WARREN_CACHE:-~/.cache/warren}/cargo`.
+//! Caches compiled packages of the registry outside the clone:
+//! `${WARREN_CACHE:-~/.cache/warren}/cargo`.
 //!
 //! ```text
-//! cargo/KEY/                      KEY: the compiler and every package of the registry in Cargo.lock
-//!   debug/.fingerprint/serde-0123456789abcdef/     one unit: a crate, compiled in one way; copied last
-//!   debug/build/serde-0123456789abcdef/            (debug: any of cargo's profile folders below target)
+//! cargo/KEY/                 KEY: the compiler and every package of the registry in Cargo.lock
+//!   debug/.fingerprint/serde-0123456789abcdef/   one unit (a crate, compiled in one way): last
+//!   debug/build/serde-0123456789abcdef/          (debug: any of cargo's profile directories)
 //!   debug/deps/libserde-0123456789abcdef.rlib
 //! ```
 //!
-//! Cargo names a unit after a hash of all that it is made from, the same in every clone, and asks of
-//! a package from the registry only whether that unit is there, and no older than what it is made
-//! from. So units may be copied into a new clone's `target`, times included, before anything is compiled
-//! there: `.ci/compiled.sh` does, and this saves them. Those of the workspace may not: cargo compares
-//! their times with those of the sources.
+//! Cargo names a unit after a hash of all its inputs, the same in every clone. For a package from
+//! the registry it checks only that the unit exists and is not older than its inputs. So units may
+//! be copied into a new clone's `target`, times included, before anything is compiled there:
+//! `.ci/compiled.sh` does this, and this module saves the units. Units of the workspace may not be
+//! copied: cargo compares their times with those of the sources.
 //!
 //! # Invariants
-//! - A unit in the cache is whole: its fingerprint is written last, and without one it does not count.
-//! - Nothing depends on the cache: what cannot be copied is compiled.
+//! - A unit in the cache is complete: its fingerprint is written last, and without one it does not
+//!   count.
+//! - The build works without the cache: missing units are compiled.
 //! - At most [`KEYS_MAX`] keys of [`KEY_BYTES_MAX`] bytes each.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,22 +30,23 @@ use anyhow::{Context, Result, ensure};
 
 use crate::tidy;
 
-/// This clone's lock file, another branch's, and one that was just changed.
+/// The maximum number of keys: this clone's lock file, another branch's, and one that just changed.
 const KEYS_MAX: usize = 3;
 
-/// Three times what all checks of one lock file and `make run` leave.
+/// The size limit of a key: three times what all checks of one lock file and `make run` need.
 const KEY_BYTES_MAX: u64 = 6 << 30;
 
-/// Where the units of a profile are, below `target`: `debug`, `wasm32-unknown-unknown/wasm`, and at most
-/// this deep.
+/// The maximum depth of a profile's directory below `target`, such as `debug` or
+/// `wasm32-unknown-unknown/wasm`.
 const PROFILE_DEPTH_MAX: usize = 3;
 
-/// The crate of the workspace whose build script compiles SQLite, and sees by itself whether it has to.
+/// The workspace's crate whose build script compiles SQLite, and detects on its own whether it
+/// must.
 const COMPILES_C: &str = "sqlite3mc-sys";
 
 const HASH_DIGITS: usize = 16;
 
-/// Brings what `target` has into the cache, and removes what nobody used for longest.
+/// Copies the units of `target` into the cache, and removes the least recently used keys.
 pub(crate) fn save(root: &Path) -> Result<()> {
     let Some(cache) = BuildCache::open(root)? else { return Ok(()) };
     cache.lock.lock().context("cannot lock the cache")?;
@@ -56,14 +59,14 @@ pub(crate) fn save(root: &Path) -> Result<()> {
 
 struct BuildCache {
     folder: PathBuf,
-    /// Beside the folder. Its time says when the key was last used.
+    /// The lock file next to the directory. Its time records when the key was last used.
     lock: File,
-    /// The workspace's packages.
+    /// The names of the workspace's packages.
     own: BTreeSet<String>,
 }
 
 impl BuildCache {
-    /// None where there is no place for one.
+    /// Opens the cache; `None` if it has no writable directory.
     fn open(root: &Path) -> Result<Option<Self>> {
         let Some(folder) = cache_folder(root)? else { return Ok(None) };
         let lock = folder.with_extension("lock");
@@ -73,7 +76,7 @@ impl BuildCache {
         Ok(Some(Self { folder, lock, own: own_packages(root)? }))
     }
 
-    /// Copies the units that `to` has not. Returns how many these were.
+    /// Copies the units that `to` lacks, and returns their number.
     fn copy(&self, from: &Path, to: &Path) -> Result<usize> {
         let mut count = 0;
         for profile in profiles(from, PROFILE_DEPTH_MAX)? {
@@ -90,7 +93,7 @@ impl BuildCache {
             let name = name_of(&unit);
             let Some((package, hash)) = split(&name) else { continue };
             let fingerprint = to.join(".fingerprint").join(&name);
-            // An empty one is left by a build that was interrupted.
+            // An interrupted build leaves an empty directory.
             let is_whole = !entries(&unit)?.is_empty();
             if self.own.contains(package) || fingerprint.exists() || !is_whole {
                 continue;
@@ -115,7 +118,8 @@ impl BuildCache {
     }
 }
 
-/// The folder of this clone's key, as `.ci/compiled.sh` says it; None where there is no place for one.
+/// Returns the directory of this clone's key as `.ci/compiled.sh` prints it; `None` if there is
+/// none.
 fn cache_folder(root: &Path) -> Result<Option<PathBuf>> {
     let output = Command::new(root.join(".ci/compiled.sh")).arg("place").output();
     let output = output.context("cannot start .ci/compiled.sh")?;
@@ -130,7 +134,7 @@ fn own_packages(root: &Path) -> Result<BTreeSet<String>> {
     Ok(packages.iter().filter_map(|package| Some(package["name"].as_str()?.to_owned())).collect())
 }
 
-/// The folders in which cargo keeps units.
+/// Returns the directories in which cargo keeps units.
 fn profiles(folder: &Path, depth: usize) -> Result<Vec<PathBuf>> {
     if folder.join(".fingerprint").is_dir() {
         return Ok(vec![folder.to_owned()]);
@@ -143,14 +147,14 @@ fn profiles(folder: &Path, depth: usize) -> Result<Vec<PathBuf>> {
     Ok(below?.concat())
 }
 
-/// `serde-0123456789abcdef` → `serde` and the hash.
+/// Splits `serde-0123456789abcdef` into `serde` and the hash.
 fn split(unit: &str) -> Option<(&str, &str)> {
     let (package, hash) = unit.rsplit_once('-')?;
     let is_hash = hash.len() == HASH_DIGITS && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_hash.then_some((package, hash))
 }
 
-/// The files that compilers left, by the hashes in their names: `libserde-0123456789abcdef.rlib`.
+/// Returns the compiled files by the hashes in their names: `libserde-0123456789abcdef.rlib`.
 fn by_hash(deps: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for file in entries(deps)? {
@@ -163,7 +167,7 @@ fn by_hash(deps: &Path) -> Result<BTreeMap<String, Vec<PathBuf>>> {
     Ok(files)
 }
 
-/// Copies a folder, at any depth; nothing if there is none.
+/// Copies a directory, at any depth, if it exists.
 fn copy_all(from: &Path, to: &Path) -> Result<()> {
     for entry in entries(from)? {
         let copy = to.join(name_of(&entry));
@@ -172,7 +176,8 @@ fn copy_all(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// SQLite's, unless it is there, made in the same way. How it was made is written last.
+/// Copies SQLite's library, unless the same one, compiled in the same way, exists. The file that
+/// describes how it was compiled is written last.
 fn copy_archive(from: &Path, to: &Path) -> Result<()> {
     const ARCHIVE: &str = "libsqlite3mc.a";
     const MADE_IN: &str = "way.txt";
@@ -187,7 +192,7 @@ fn copy_archive(from: &Path, to: &Path) -> Result<()> {
     copy_file(&from.join(MADE_IN), &to.join(MADE_IN))
 }
 
-/// With its time, by which cargo knows what was made from what.
+/// Copies a file with its time, which cargo compares with the times of the file's inputs.
 fn copy_file(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to.parent().context("a file has a folder")?)?;
     fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
@@ -203,7 +208,7 @@ fn remove_oldest(cache: &Path, keys_max: usize) -> Result<()> {
     locks.sort();
     locks.reverse();
     for (_, lock) in locks.iter().skip(keys_max) {
-        // Whoever holds it needs what is there.
+        // Another process that holds the lock needs these files.
         if File::open(lock)?.try_lock().is_ok() {
             fs::remove_dir_all(lock.with_extension(""))?;
             fs::remove_file(lock)?;
@@ -220,7 +225,7 @@ fn bytes_below(folder: &Path) -> Result<u64> {
     Ok(sizes?.iter().sum())
 }
 
-/// What is in a folder; nothing if there is none.
+/// Returns the entries of a directory; none if it does not exist.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -242,7 +247,7 @@ fn now() -> SystemTime {
 mod tests {
     use super::*;
 
-    /// A cache and two clones' `target` folders.
+    /// A cache, and `target` directories of two clones.
     struct BuildCacheFixture {
         folder: tempfile::TempDir,
         cache: BuildCache,
@@ -261,7 +266,7 @@ mod tests {
             self.folder.path().join(path)
         }
 
-        /// What cargo leaves of a package in the first clone.
+        /// Writes the files that cargo leaves for a package, into the first clone.
         fn compile(&self, package: &str, digit: &str) {
             let hash = digit.repeat(HASH_DIGITS);
             for file in [
@@ -337,14 +342,15 @@ mod tests {
         assert_eq!(fs::read(&half).unwrap(), b"serde");
     }
 
-    /// A clone of nothing but what the script reads, and a cache of its own.
+    /// Runs the script in a clone that has only the files that it reads, with a cache of its own.
     fn restore(clone: &Path, cache: &Path) {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         fs::create_dir_all(clone.join(".ci")).unwrap();
         for file in [".ci/compiled.sh", "Cargo.lock"] {
             fs::copy(root.join(file), clone.join(file)).unwrap();
         }
-        // Not started itself: another test's fork may still hold open what was just written ("text file busy").
+        // bash reads the script, because another test's fork may still hold the new file open, and
+        // then executing it fails ("text file busy").
         let mut bash = Command::new("bash");
         bash.arg(clone.join(".ci/compiled.sh")).arg("restore").env("WARREN_CACHE", cache);
         let output = bash.output().unwrap();

@@ -1,7 +1,7 @@
-//! Cargo, and what it compiles for the tests: `cargo test --no-run`, once for all of them.
+//! Runs cargo and returns the compiled files; `cargo test --no-run` compiles all tests at once.
 //!
 //! # Invariants
-//! - Always the whole workspace's features, whatever is wanted: no crate is compiled twice.
+//! - Cargo always compiles with the features of the whole workspace, so no crate is compiled twice.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,20 +12,21 @@ use serde_json::Value;
 
 use crate::test_jobs::test_job::TestJob;
 
-/// A file that cargo made.
+/// A file that cargo compiled.
 pub(crate) struct CargoArtifact {
-    /// The package's folder.
+    /// The directory of the package.
     folder: PathBuf,
-    /// `lib`, `bin`, `test`, …
+    /// The kind of target: `lib`, `bin`, `test`, …
     kind: String,
     name: String,
     is_test: bool,
-    /// The first of its files, or the program.
+    /// The first file of the target, or its executable.
     pub(crate) path: PathBuf,
 }
 
-/// Cargo as if it were started by hand: build scripts look at what `cargo run` has told this program about
-/// itself, so `ring` would be compiled anew in each clone, and after each build by hand.
+/// Returns a cargo command like one that was started by hand: build scripts depend on the variables
+/// that `cargo run` sets for this program, so `ring` would be recompiled in each clone, and after
+/// each build by hand.
 pub(crate) fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root);
@@ -38,7 +39,7 @@ pub(crate) fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// Runs `cargo ARGS…`, which compiles, and returns what it made.
+/// Runs `cargo ARGS…`, which compiles, and returns the compiled files.
 pub(crate) fn compile(root: &Path, args: &[&str]) -> Result<Vec<CargoArtifact>> {
     let mut cargo = cargo(root);
     cargo.args(args).args(["--locked", "--message-format"]);
@@ -69,13 +70,14 @@ fn artifact(message: &Value) -> Option<CargoArtifact> {
     })
 }
 
-/// All test programs of the workspace and `warren`; `only` is one integration test's name.
+/// Compiles all test programs of the workspace and `warren`; `only` is the name of one integration
+/// test.
 pub(crate) fn compile_tests(root: &Path, only: Option<&str>) -> Result<Vec<CargoArtifact>> {
     let only: Vec<&str> = only.into_iter().flat_map(|name| ["--test", name]).collect();
     compile(root, &[&["test", "--no-run", "--workspace"], &only[..]].concat())
 }
 
-/// The binary among them.
+/// Finds the program `warren` among compiled files.
 pub(crate) fn warren(made: &[CargoArtifact]) -> Result<&Path> {
     let mut binaries = made.iter().filter(|one| one.kind == "bin" && !one.is_test);
     let warren =
@@ -83,10 +85,10 @@ pub(crate) fn warren(made: &[CargoArtifact]) -> Result<&Path> {
     Ok(&warren.path)
 }
 
-/// Crates whose tests need what a disk does: flushes beside other work, files that are not in memory.
+/// Crates whose tests need a real disk: flushes during other work, files that are not in memory.
 const ABOUT_DISK: &[&str] = &["bench", "engine"];
 
-/// The test programs, and the examples in the documentation.
+/// Returns a job for each test program, and one for the examples in the documentation.
 pub(crate) fn jobs(root: &Path, made: &[CargoArtifact]) -> Vec<TestJob> {
     let tests = made.iter().filter(|one| one.is_test);
     let mut jobs: Vec<TestJob> = tests.map(|test| test.job(root)).collect();
@@ -98,7 +100,7 @@ pub(crate) fn jobs(root: &Path, made: &[CargoArtifact]) -> Vec<TestJob> {
 }
 
 impl CargoArtifact {
-    /// As cargo would run it, but for the format of what it says, which is not stable in Rust:
+    /// Runs the test program like cargo, except for its output format, which is not stable in Rust:
     /// `RUSTC_BOOTSTRAP` lets the pinned compiler's libtest use it.
     fn job(&self, root: &Path) -> TestJob {
         let package = self.folder.file_name().unwrap_or_default().to_string_lossy();
@@ -109,7 +111,8 @@ impl CargoArtifact {
         command.args(["-Zunstable-options", "--format=json", "--report-time"]);
         command.current_dir(&self.folder).env("RUSTC_BOOTSTRAP", "1");
         command.env("CARGO_MANIFEST_DIR", &self.folder);
-        // Hundreds of the processes that they start are Node with the same megabytes of script.
+        // The tests start hundreds of Node processes, which all compile the same megabytes of
+        // script.
         command.env("NODE_COMPILE_CACHE", root.join("target/tmp/node"));
         let is_about_disk = ABOUT_DISK.contains(&package.as_ref());
         TestJob { name, command, is_about_disk, has_named_tests: true }

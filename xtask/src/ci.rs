@@ -1,11 +1,12 @@
-//! `cargo xtask ci [--retries N] [STEP…]`: every check that a change must pass, each one also alone.
+//! Runs `cargo xtask ci [--retries N] [STEP…]`: every check that a change must pass, or single
+//! steps.
 //!
-//! A failing step does not stop the ones after it, so one run shows all that is wrong.
+//! A failing step does not stop the later ones, so one run shows all errors.
 //!
 //! # Invariants
-//! - `web` runs before whatever compiles the binary, which embeds what it makes.
-//! - The tests run last, those of all wanted steps together. The output ends in what failed, steps and
-//!   tests, and the tests' closing line: the end of a log is enough to know why a run failed.
+//! - `web` runs before all steps that compile the binary, which embeds its output.
+//! - The tests of all wanted steps run last, together. The output ends with the failed steps and
+//!   tests, and the closing line of the tests: the end of a log shows why a run failed.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -23,11 +24,11 @@ struct CiStep {
     run: CiStepKind,
 }
 
-/// An error means that the step could not run at all.
+/// The work of a step. An error means that the step could not run at all.
 enum CiStepKind {
-    /// Says whether the tree passes.
+    /// Returns whether the tree passes.
     Check(fn(&Path) -> Result<bool>),
-    /// Compiles programs that test.
+    /// Compiles test programs and returns their jobs.
     Tests(fn(&Path) -> Result<Vec<TestJob>>),
 }
 
@@ -44,22 +45,25 @@ const STEPS: &[CiStep] = &[
     CiStep { name: "deny", run: CiStepKind::Check(deny) },
 ];
 
-/// The step, like the tests, that needs what `.ci/setup.sh tools` installs while others compile.
+/// The step that, like the tests, needs the programs of `.ci/setup.sh tools`, which are installed
+/// while other steps compile.
 const NEEDS_TOOLS: &str = "deny";
 
-/// With this and the name of a check, `ci` runs it and nothing else: it starts itself so, to read the output.
+/// The flag with which `ci` runs a single check and nothing else: `ci` starts itself with it to
+/// capture the output.
 const CHECK_ALONE: &str = "--check-alone";
 
-/// Lines of a check's output that are kept for the end.
+/// The number of lines of a check's output that are kept for the end.
 const CHECK_LINES_MAX: usize = 2_000;
 
-/// What a line begins with that reports an error: of the compiler, tests, npm, `cargo fmt` and this program.
+/// The starts of lines that report an error: of the compiler, tests, npm, `cargo fmt` and this
+/// program.
 const ERROR_STARTS: &[&str] = &["error", "failures:", "npm error", "Diff in", "xtask:"];
 
-/// What it has after the place in a file: of TypeScript and the linker.
+/// The text that follows the place in a file in an error of TypeScript or the linker.
 const ERROR_AFTER_PLACE: &str = ": error";
 
-/// `steps: …`, with their names.
+/// Returns the text `steps: …` with the names of all steps.
 pub(crate) fn steps() -> String {
     let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
     format!("steps: {}", names.join(" "))
@@ -100,7 +104,7 @@ fn run_check(root: &Path, name: &str) -> Result<bool> {
     }
 }
 
-/// Runs one check in a process of its own, and shows its output and keeps it.
+/// Runs one check in a process of its own, and both prints and returns its output.
 fn run_apart(root: &Path, name: &str) -> Result<(bool, Vec<String>)> {
     let program = std::env::current_exe().context("cannot find the path of this program")?;
     let (output, input) = std::io::pipe()?;
@@ -108,7 +112,7 @@ fn run_apart(root: &Path, name: &str) -> Result<(bool, Vec<String>)> {
     command.args(["ci", CHECK_ALONE, name]).current_dir(root).stdin(Stdio::null());
     command.stdout(input.try_clone()?).stderr(input);
     let mut child = command.spawn().context("cannot start a check")?;
-    // It has the writing end: as long as that is open here, too, the output does not end.
+    // The command holds the pipe's writing end: while that is open, the output does not end.
     drop(command);
     let mut lines = VecDeque::new();
     for line in test_job::lines(output) {
@@ -121,7 +125,7 @@ fn run_apart(root: &Path, name: &str) -> Result<(bool, Vec<String>)> {
     Ok((child.wait()?.success(), lines.into()))
 }
 
-/// The lines of a check's output from the first that reports an error; all of them if none does.
+/// Returns a check's output from the first line that reports an error, or all of it if none does.
 fn from_first_error(lines: &[String]) -> String {
     let is_error = |line: &String| {
         ERROR_STARTS.iter().any(|start| line.starts_with(start)) || line.contains(ERROR_AFTER_PLACE)
@@ -168,7 +172,7 @@ impl CiOutcome {
     }
 }
 
-/// The wanted steps in the order of `STEPS`; all of them if none is named.
+/// Returns the wanted steps in the order of `STEPS`, or all of them if no name is given.
 fn select(wanted: &[&str]) -> Result<Vec<&'static CiStep>> {
     for name in wanted {
         let known = STEPS.iter().any(|step| step.name == *name);
@@ -196,13 +200,13 @@ fn fmt(root: &Path) -> Result<bool> {
 
 fn clippy(root: &Path) -> Result<bool> {
     let args = ["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    // What `make run` builds is without the benchmarks.
+    // `make run` builds without the benchmarks.
     let served =
         ["clippy", "--locked", "--package", "cli", "--no-default-features", "--", "-D", "warnings"];
     Ok(succeeds(&mut cargo(root, &args))? && succeeds(&mut cargo(root, &served))?)
 }
 
-/// The pure crates and the replica for browsers, as `web` compiles them.
+/// Compiles the pure crates and the replica for browsers, like `web`.
 fn wasm(root: &Path) -> Result<bool> {
     web::wasm::compile(root).map(|_| true)
 }
@@ -212,7 +216,8 @@ fn doc(root: &Path) -> Result<bool> {
     succeeds(cargo(root, &args).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Licences, bans and sources need no network; the advisory database is a git repository on GitHub.
+/// Checks dependencies. Licenses, bans and sources need no network; the advisory database is a git
+/// repository on GitHub.
 fn deny(root: &Path) -> Result<bool> {
     let offline = ["--locked", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
     let offline_checks_pass = succeeds(cargo_deny(root).args(offline))?;
@@ -237,7 +242,7 @@ fn cargo(root: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// The version that `make test` installed if there is one, else what is on the `PATH`.
+/// Returns the cargo-deny that `make test` installed, or else the one on the `PATH`.
 fn cargo_deny(root: &Path) -> Command {
     let installed = root.join("target/cargo-deny/bin/cargo-deny");
     let mut command =

@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: writes the documents that are made from the code, and the tables in others.
+//! Runs `cargo xtask docs`: writes the documents, and the tables in others, that are generated from
+//! the code.
 //!
 //! # Not here
 //! - The checks that they are up to date → `crates/cli/tests/e2e/manuals.rs` and `settings.rs`, in
@@ -29,14 +30,14 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// What `warren` prints for a command without arguments.
+/// Returns the output of a `warren` command without arguments.
 fn output_of(warren: &Path, command: &str) -> Result<String> {
     let output = Command::new(warren).arg(command).output()?;
     ensure!(output.status.success(), "`warren {command}`: {}", output.status);
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The document with this table in the place of its only one.
+/// Replaces the only table of a document.
 fn with_table(document: &str, table: &str) -> String {
     let is_row = |line: &&str| line.starts_with('|');
     let before = document.lines().take_while(|line| !is_row(line));

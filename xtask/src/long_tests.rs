@@ -1,9 +1,9 @@
-//! `cargo xtask faults|attacks [--long] [NAME…]`: the tests that break file operations and lose
-//! power, and those that attack a server; `cargo xtask fuzz`.
+//! Runs `cargo xtask faults|attacks [--long] [NAME…]`, the tests that break file operations and
+//! lose power, and those that attack a server; and `cargo xtask fuzz`.
 //!
-//! The short forms are part of `cargo xtask ci test`. In the long form the first breaks every
-//! operation of every scenario and makes some thousand images, which takes hours on two cores; the
-//! second takes a quarter of an hour, and prints what an honest user measures meanwhile.
+//! The short forms are part of `cargo xtask ci test`. In the long form the fault tests break every
+//! operation of every scenario and create some thousand images, which takes hours on two cores; the
+//! attacks take a quarter of an hour, and print the measurements of an honest user during them.
 
 mod fuzz;
 
@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 
 use crate::cargo_artifacts::cargo;
 
-/// Runs one of them, by the name of the test program.
+/// Runs one of the suites, by the name of its test program.
 pub(crate) fn run(root: &Path, suite: &str, args: &[&str]) -> Result<bool> {
     if suite == "fuzz" {
         return fuzz::run(root, args);

@@ -1,5 +1,6 @@
-//! The house's tooling: `cargo xtask build` for `make run`, `cargo xtask check` after an edit,
-//! `cargo xtask ci` for all that a change must pass, and what `USAGE` lists besides.
+//! The project's development commands: `cargo xtask build` for `make run`, `cargo xtask check`
+//! after an edit, `cargo xtask ci` for everything that a change must pass, and the others in
+//! `USAGE`.
 
 mod build;
 mod build_cache;
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // There is nowhere left to report that stderr is closed.
+            // If stderr is closed, there is no place to report that.
             drop(writeln!(io::stderr(), "xtask: {error:#}"));
             ExitCode::from(2)
         }

@@ -1,7 +1,7 @@
-//! `cargo xtask check [REVISION]`: what a person runs after each edit.
+//! Runs `cargo xtask check [REVISION]`, the quick checks after each edit.
 //!
-//! Formatting, `tidy`, clippy, and the unit tests of the crates in which something changed since the
-//! revision; without one, since the last commit. All else is `cargo xtask ci`'s.
+//! It runs formatting, `tidy`, clippy, and the unit tests of the crates that changed since the
+//! revision or, without one, since the last commit. Everything else is left to `cargo xtask ci`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(crate) fn run(root: &Path, since: Option<&str>) -> Result<bool> {
     }
     let mut cargo = cargo(root);
     cargo.args(["test", "--locked", "--quiet", "--bins", "--no-fail-fast"]);
-    // Cargo refuses it where there is none.
+    // Cargo rejects `--lib` if no package has a library.
     if packages.iter().any(|package| root.join("crates").join(package).join("src/lib.rs").exists())
     {
         cargo.arg("--lib");
@@ -35,7 +35,7 @@ pub(crate) fn run(root: &Path, since: Option<&str>) -> Result<bool> {
     Ok(checks_pass && web_passes && tests_pass)
 }
 
-/// Those that are not in the repository yet, too.
+/// Returns the changed files, including those that are not in the repository yet.
 fn changed_files(root: &Path, since: &str) -> Result<Vec<String>> {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).current_dir(root).output();
@@ -48,7 +48,7 @@ fn changed_files(root: &Path, since: &str) -> Result<Vec<String>> {
     Ok(changed.lines().chain(added.lines()).map(str::to_owned).collect())
 }
 
-/// The crates that these files belong to.
+/// Returns the crates that these files belong to.
 fn packages(root: &Path, files: &[String]) -> BTreeSet<String> {
     let package = |file: &String| {
         let mut parts = file.split('/');

@@ -1,17 +1,16 @@
-//! `cargo xtask ci sanitize`: the engine's tests under `AddressSanitizer`, C code included.
+//! Runs `cargo xtask ci sanitize`: the engine's tests under `AddressSanitizer`, including C code.
 //!
-//! The engine's little `unsafe` says for how long something lives, and SQLite believes it. Here
-//! each access to memory that was freed, and memory that nobody frees, is an error, in both
-//! languages. Rust's and C's compilers each instrument their own code, for the one runtime that
-//! comes with Rust. The sanitizer is not stable in Rust; `RUSTC_BOOTSTRAP` lets the pinned compiler
-//! use it.
+//! The engine's few `unsafe` blocks state how long a value lives, and SQLite relies on it. Here
+//! each access to freed memory, and memory that is never freed, is an error, in both languages.
+//! Rust's and C's compilers each instrument their own code, for the one runtime that comes with
+//! Rust. The sanitizer is not stable in Rust; `RUSTC_BOOTSTRAP` lets the pinned compiler use it.
 //!
 //! # Invariants
-//! - The alarm rings: a program with the fault is reported before the tests are believed.
+//! - The sanitizer is tested first: it must report a program with a bug before the tests count.
 //!
 //! # Not here
-//! - The models of the hand-off (`crates/engine/tests/model`): no unsafe code, and stacks of their
-//!   own, which the sanitizer does not know.
+//! - The models of the hand-off (`crates/engine/tests/model`): they have no unsafe code, and stacks
+//!   of their own, which the sanitizer does not support.
 //! - `ThreadSanitizer`: std would have to be compiled for it, from a component that is not stable.
 
 use std::path::Path;
@@ -24,31 +23,32 @@ use crate::terminal::print_line;
 
 const RUST_FLAGS: &str = "-Zsanitizer=address";
 
-/// SQLite's own pools would hide from the runtime what is freed and used again.
+/// The flags for C. SQLite's own memory pools would hide from the runtime which memory is freed and
+/// reused.
 const C_FLAGS: &str = "-fsanitize=address -DSQLITE_OMIT_LOOKASIDE -DSQLITE_DEFAULT_PCACHE_INITSZ=0";
 
-/// Dependencies are compiled once and used for seconds: optimising them takes a minute, SQLite's C
-/// code without its two.
+/// Dependencies are compiled once and used for seconds: optimizing them takes a minute. SQLite's C
+/// code stays optimized, because without that it would cost two.
 const CONFIG: [&str; 2] = [
     "--config=profile.dev.package.'*'.opt-level=0",
     "--config=profile.dev.package.sqlite3mc-sys.opt-level=1",
 ];
 
-/// GCC makes one of equal constants and registers it for each.
+/// GCC merges equal constants and registers the result for each of them.
 const OPTIONS: &str = "detect_odr_violation=0";
 
-/// Tests that are about something else, and would fail or take long here.
+/// Tests of other properties, which would fail or take long under the sanitizer.
 const SKIPPED: [&str; 4] = [
-    // These run under strace, where leaks cannot be looked for.
+    // These run under strace, where leaks cannot be detected.
     "maintenance::killed::at_any_moment",
     "plaintext::no_plaintext_is_written",
-    // What a kill leaves in the file does not depend on memory.
+    // The file that a kill leaves does not depend on memory.
     "kill::",
-    // Compares speeds, which the sanitizer changes.
+    // This test compares speeds, which the sanitizer changes.
     "snapshots::the_wal_stays_short",
 ];
 
-/// Does what its argument says.
+/// A program with the bug that its argument names.
 const CANARY: &str = r#"
 fn main() {
     let boxed = Box::new([7_u8; 77]);
@@ -85,7 +85,7 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
         .arg("--")
         .args(SKIPPED.iter().flat_map(|test| ["--skip", test]))
         .env("RUSTC_BOOTSTRAP", "1")
-        // It would outrank the other.
+        // This variable would take precedence over `RUSTFLAGS`.
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env("RUSTFLAGS", RUST_FLAGS)
         .env(format!("CFLAGS_{}", target.replace('-', "_")), C_FLAGS)
@@ -106,7 +106,7 @@ fn options(finds_leaks: bool) -> String {
     format!("{OPTIONS}:detect_leaks={}", u8::from(finds_leaks))
 }
 
-/// Makes sure that the sanitizer works on this machine. Says whether it finds leaks, too.
+/// Checks that the sanitizer works on this machine, and returns whether it also detects leaks.
 fn try_canary(root: &Path, folder: &Path) -> Result<bool> {
     let source = folder.join("canary.rs");
     let program = folder.join("canary");

@@ -1,4 +1,4 @@
-//! Standard output, and the clock: each used in this one place.
+//! Wraps standard output and the clock, each of which is used only here.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-/// The one place that writes to stdout.
+/// Prints a line; no other code writes to stdout.
 pub(crate) fn print_line(line: impl Display) -> Result<()> {
     writeln!(io::stdout(), "{line}").context("writing to stdout")
 }

@@ -1,16 +1,16 @@
-//! Test programs, a few at once: what failed, what passed only when it was tried again, and what was
-//! slowest.
+//! Runs test programs, a few at a time, and reports the failed tests, those that passed only in a
+//! retry, and the slowest.
 //!
-//! A program reports in lines of JSON, as libtest does
-//! (`--format json`, <https://github.com/rust-lang/rust/issues/49359>); `web/tests/reporter.mjs` does
-//! the same for Node. Other lines are shown if something failed.
+//! A program reports in lines of JSON, like libtest (`--format json`,
+//! <https://github.com/rust-lang/rust/issues/49359>); `web/tests/reporter.mjs` does the same for
+//! Node. Other lines are shown if a test failed.
 //!
 //! # Invariants
-//! - Each test has a limit of its own, [`TEST_TIME_MAX`]. What exceeds it, or kills its program, costs
-//!   itself: the other tests of that program run in another process.
-//! - A test that failed runs again when all programs have ended, alone, at most [`RETRIES_COUNT`] times.
-//!   If it passes then, it is reported as flaky and does not fail the run.
-//! - A program that ends badly without a failed test counts as one failure, named after it.
+//! - Each test has a time limit of its own, [`TEST_TIME_MAX`]. A test that exceeds it, or kills its
+//!   program, costs only its own result: the other tests of that program run in another process.
+//! - A failed test runs again, alone, after all programs have ended, at most [`RETRIES_COUNT`]
+//!   times. If it then passes, it is reported as flaky and does not fail the run.
+//! - A program that fails without a failed test counts as one failure, named after it.
 
 pub(crate) mod test_job;
 mod test_program;
@@ -32,22 +32,23 @@ use self::test_program::ProgramRun;
 use crate::terminal::{now, print_line};
 use crate::test_jobs::test_job::{TestFailure, TestJob, lock};
 
-/// Programs that run at one time: most wait, for disks, servers and browsers, a part of theirs.
+/// The number of programs that run at a time: most spend a part of their time waiting for disks,
+/// servers and browsers.
 const JOBS_COUNT_MAX: usize = 2;
 
-/// How long a test may take: eight times what the slowest takes on an idle machine.
+/// The time limit of a test: eight times what the slowest takes on an idle machine.
 const TEST_TIME_MAX: Duration = Duration::from_mins(8);
 
-/// How often a failed test is tried again, if nothing else is asked for.
+/// The default number of retries of a failed test.
 const RETRIES_COUNT: u32 = 2;
 
-/// How long to wait before the first retry. Each further one waits twice as long.
+/// The pause before the first retry. Each later one waits twice as long.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// With more failures than this, none is tried again: so many have a cause.
+/// The largest number of failures that are retried: more of them have a common cause.
 const RETRIED_COUNT_MAX: usize = 20;
 
-/// Those that take longest, first: else others are long done when they end.
+/// The jobs that take longest, which start first: otherwise they would run alone at the end.
 const LONG: &[&str] = &[
     "cli e2e",
     "cli actual",
@@ -60,25 +61,26 @@ const LONG: &[&str] = &[
     "web plan-large",
 ];
 
-/// How many of the slowest tests are named in the end.
+/// The number of the slowest tests that are listed at the end.
 const SLOWEST_COUNT: usize = 30;
 
-/// Below this much room in memory, temporary files go to the disk: a whole run holds half of it at most,
-/// when the tests of large first syncs run.
+/// With less free memory than this, temporary files go to the disk: a whole run needs at most half
+/// of it, during the tests of large initial syncs.
 const MEMORY_BYTES_MIN: u64 = 4 << 30;
 
-/// What became of tests.
+/// The results of tests.
 #[derive(Default, Debug)]
 pub(crate) struct TestReport {
     passed_count: usize,
     failed: Vec<TestFailure>,
-    /// Failures of tests that passed when they were tried again. They count as passed, too.
+    /// Failures of tests that passed in a retry. They count as passed, too.
     flaky: Vec<TestFailure>,
-    /// With the seconds that each took.
+    /// The duration in seconds and the full name of each test.
     durations: Vec<(f64, String)>,
 }
 
-/// Splits the arguments of a command into its names and what comes before them: `[--retries N] [NAME…]`.
+/// Splits the arguments of a command, `[--retries N] [NAME…]`, into the names and the number of
+/// retries.
 pub(crate) fn retries<'a>(args: &'a [&'a str]) -> Result<(&'a [&'a str], u32)> {
     match args {
         ["--retries", count, names @ ..] => {
@@ -89,14 +91,14 @@ pub(crate) fn retries<'a>(args: &'a [&'a str]) -> Result<(&'a [&'a str], u32)> {
     }
 }
 
-/// How test programs are run.
+/// The settings with which test programs run.
 struct JobRunner {
     test_time_max: Duration,
     retries_count: u32,
     retry_delay: Duration,
 }
 
-/// Runs them, and those tests that failed again, `retries_count` times at most.
+/// Runs the jobs, then retries their failed tests, at most `retries_count` times.
 pub(crate) fn run(jobs: Vec<TestJob>, retries_count: u32) -> Result<TestReport> {
     test_program::end_with_signals()?;
     let runner =
@@ -117,7 +119,8 @@ impl JobRunner {
         }
         let waiting = Mutex::new(VecDeque::from(jobs));
         let ended = Mutex::new(Vec::new());
-        // Its guard ends here: in the loop's own condition it would live as long as the job runs.
+        // The guard is dropped here: in the loop's own condition it would live as long as the job
+        // runs.
         let next = || lock(&waiting).pop_front();
         let work = || -> Result<()> {
             while let Some(job) = next() {
@@ -144,7 +147,8 @@ impl JobRunner {
         Ok(sum)
     }
 
-    /// Runs a program, again and again with the tests that a process which died has left, until none is.
+    /// Runs a program; if its process dies, runs the remaining tests in another, until none
+    /// remains.
     fn run_job(&self, job: &TestJob) -> Result<TestReport> {
         let start = now();
         let mut report = TestReport::default();
@@ -152,7 +156,7 @@ impl JobRunner {
         loop {
             let tests: Vec<&str> = left.iter().flatten().map(String::as_str).collect();
             let ran = test_program::run(job, &tests, self.test_time_max)?;
-            // Without any, the next process would come no further.
+            // If no test has ended, the next process would make no progress either.
             let is_last = ran.is_complete || !job.has_named_tests || ran.ended.is_empty();
             if !is_last {
                 let tests = left.map_or_else(|| test_program::list(job), Ok)?;
@@ -172,13 +176,13 @@ impl JobRunner {
         Ok(report)
     }
 
-    /// Tries what failed again.
+    /// Retries the failed tests of a job.
     fn retry(&self, job: &TestJob, report: &mut TestReport) -> Result<()> {
         for tried in 0..self.retries_count {
             if report.failed.is_empty() {
                 break;
             }
-            // Nobody unparks this thread.
+            // No code unparks this thread.
             thread::park_timeout(self.retry_delay * 2_u32.pow(tried));
             if job.has_named_tests && report.failed.iter().all(|failure| failure.test.is_some()) {
                 for failure in std::mem::take(&mut report.failed) {
@@ -239,8 +243,9 @@ impl TestReport {
         self.failed.is_empty()
     }
 
-    /// Prints what took longest, what was flaky, and last what failed, `steps` among it: where one looks
-    /// first, and what is kept of long logs. The last line is `N passed, N failed`.
+    /// Prints the slowest tests, the flaky ones, and last the failures, including `steps`: the end
+    /// is where people look first, and the part of a long log that is kept. The last line is `N
+    /// passed, N failed`.
     pub(crate) fn print(mut self, steps: &[TestFailure]) -> Result<()> {
         self.durations.sort_by(|(left, _), (right, _)| right.total_cmp(left));
         if !self.durations.is_empty() {
@@ -264,8 +269,9 @@ impl TestReport {
     }
 }
 
-/// A folder for temporary files that no disk has to flush, where there is room for one. What a process
-/// that is killed leaves behind is the same there: the difference is a power loss, which no test makes.
+/// Creates a directory for temporary files in memory, so that no disk must flush them, if there is
+/// enough. A killed process leaves the same files there as on a disk: only a power loss differs,
+/// which no test causes.
 fn folder_in_memory() -> Result<Option<TempDir>> {
     const SHARED_MEMORY: &str = "/dev/shm";
     let df = Command::new("df").args(["--block-size=1", "--output=avail", SHARED_MEMORY]).output();

@@ -1,13 +1,13 @@
-//! `cargo xtask tidy`: the house's rules that no compiler checks.
+//! Runs `cargo xtask tidy`, which checks the rules of this project that no compiler checks.
 //!
 //! Each rule is a plain function from the files of the tree to its findings, in a module of its
-//! own, with tests that show it failing. A finding names the place, the rule, and what to do
-//! instead.
+//! own, with tests that show it failing. A finding names the place, the rule, and a better
+//! alternative.
 //!
 //! # Not here
 //! - Anything that rustc, clippy or cargo-deny can check → `Cargo.toml`, `clippy.toml`,
 //!   `deny.toml`.
-//! - The error codes against their document → a test in `protocol`.
+//! - Comparing the error codes with their document → a test in `protocol`.
 
 mod bans;
 mod crate_edges;

@@ -1,5 +1,5 @@
-//! `cargo xtask web [--check]`: from the sources in `web/` and the replica's crates to the pages
-//! that the binary brings along.
+//! Runs `cargo xtask web [--check]`: builds the pages that the binary embeds, from the sources in
+//! `web/` and the replica's crates.
 //!
 //! ```text
 //! replica-wasm ─► target/web/wasm ─┬─► web/client/dist ─► target/web/warren-client-VERSION.tgz
@@ -9,10 +9,10 @@
 //! ```
 //!
 //! # Invariants
-//! - Under `target/web/site/assets` a name changes with its contents, and with those of whatever
-//!   the file names.
-//! - What did not change is not made again, and a site that came out the same keeps its files'
-//!   times: nothing is compiled anew because of it.
+//! - Below `target/web/site/assets` a file's name changes with its contents, and with those of all
+//!   files that it names.
+//! - Unchanged inputs are not built again, and an unchanged site keeps its files' times, so that it
+//!   causes no recompilation.
 //!
 //! # Not here
 //! - Installing esbuild, TypeScript and clang → `.ci/setup.sh`.
@@ -44,7 +44,7 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
     }
 }
 
-/// Builds, then checks: what `cargo xtask ci web` does.
+/// Builds and then checks the pages, for `cargo xtask ci web`.
 pub(crate) fn build_and_check(root: &Path) -> Result<bool> {
     let places = WebPaths::new(root)?;
     build(&places)?;
@@ -66,7 +66,7 @@ fn build(places: &WebPaths) -> Result<()> {
     input_fingerprint::record_fingerprint(&stamp, &inputs)
 }
 
-/// Types; the rules that are no compiler's are `tidy`'s.
+/// Checks the types; rules that no compiler checks are left to `tidy`.
 fn check(places: &WebPaths) -> Result<bool> {
     let mut tsc = places.npm("tsc");
     let status = tsc.args(["-p", ".", "--noEmit"]).status().context("cannot start tsc")?;

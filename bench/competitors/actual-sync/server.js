@@ -1,6 +1,6 @@
-// Starts Actual Budget's sync server as docs/reference/formats/7-competitor-drivers.md says: a plan
-// comes on standard input, the address goes to standard output, and the server ends when standard
-// input does.
+// Starts Actual Budget's sync server as docs/reference/formats/7-competitor-drivers.md describes:
+// a plan comes on standard input, the address goes to standard output, and the server ends when
+// standard input does.
 'use strict';
 
 const { spawn } = require('node:child_process');
@@ -49,14 +49,15 @@ function start(plan, port) {
     NODE_ENV: 'production',
     ACTUAL_PORT: String(port),
     ACTUAL_HOSTNAME: '127.0.0.1',
-    // The load generator names another address with each request: 500 a minute are allowed to each.
+    // Actual's rate limit is 500 requests a minute per address, so the load generator sends
+    // another address with each request.
     ACTUAL_TRUSTED_PROXIES: '127.0.0.1/32',
     ACTUAL_DATA_DIR: files,
     ACTUAL_SERVER_FILES: path.join(files, 'server-files'),
     ACTUAL_USER_FILES: path.join(files, 'user-files'),
   };
   const main = path.join(folder, 'build', 'bin', 'actual-server.js');
-  // Standard output is for the one line of this program.
+  // Standard output is reserved for the one line of this program.
   return spawn(process.execPath, [main], {
     cwd: files,
     env: environment,

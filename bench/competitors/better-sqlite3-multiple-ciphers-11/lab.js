@@ -1,6 +1,6 @@
-// The lab's driver of better-sqlite3-multiple-ciphers as the published benchmark had it first,
-// so that what a newer library changes is not taken for what a newer Node changes. The plan and
-// the answer are Warren's Format 12.
+// The lab's driver of the version of better-sqlite3-multiple-ciphers that the published benchmark
+// used first, so that effects of a newer library are not mistaken for effects of a newer Node. The
+// plan and the answer are Warren's Format 12.
 
 import { createRequire } from 'node:module';
 import Database from 'better-sqlite3-multiple-ciphers';

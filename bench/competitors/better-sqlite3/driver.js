@@ -17,7 +17,7 @@ function about() {
   return { driver: 'better-sqlite3', version, sqlite, runtime, concurrent: false };
 }
 
-// Accounts: credit, debit, credit, …
+// Returns the account numbers in the order credit, debit, credit, …
 function readPairs(path) {
   const { buffer, byteOffset, byteLength } = readFileSync(path);
   const bytes = buffer.slice(byteOffset, byteOffset + byteLength);
@@ -26,7 +26,8 @@ function readPairs(path) {
   return accounts;
 }
 
-// Runs the request of that number: reads the balance, then the transaction.
+// Returns a function that runs the request of a number: it reads the balance, then runs the
+// transaction.
 function prepare(db, accounts, reads) {
   const credit = db.prepare('UPDATE account SET balance = balance + 1 WHERE id = ?');
   const debit = db.prepare('UPDATE account SET balance = balance - 1 WHERE id = ?');
@@ -42,7 +43,7 @@ function prepare(db, accounts, reads) {
   };
 }
 
-// The waits within the measured time, in milliseconds.
+// Returns the waits within the measured time, in milliseconds, sorted.
 function measure(run, warmupSeconds, seconds) {
   const start = performance.now() + warmupSeconds * 1000;
   const end = start + seconds * 1000;
@@ -72,7 +73,7 @@ function answer(plan) {
   const run = prepare(db, readPairs(plan.pairs), plan.reads);
   const waits = measure(run, plan.warmup_seconds, plan.seconds);
   db.close();
-  // The smallest wait that so many percent of all did not exceed.
+  // The percentile is the smallest wait that this percentage of all waits did not exceed.
   const at = (percent) => waits[Math.ceil((waits.length * percent) / 100) - 1] * 1000;
   return {
     ...about(),

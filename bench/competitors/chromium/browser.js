@@ -1,6 +1,6 @@
-// The lab's driver of libraries for browsers: `browser.js LIBRARY CLIENT`, where LIBRARY is a module
-// beside this one, and CLIENT the folder of `@warren/client` as `cargo xtask web` builds it. It
-// starts a Chromium with a profile of its own beside the database, and what is measured is measured
+// The lab's driver of libraries for browsers: `browser.js LIBRARY CLIENT`, where LIBRARY is a
+// module next to this one, and CLIENT the folder of `@warren/client` as `cargo xtask web` builds
+// it. It starts a Chromium with its own profile next to the database. The measured work runs
 // there, in a worker, or in the page for a library that a page calls. The plan and the answer are
 // Warren's Format 12.
 
@@ -16,7 +16,7 @@ const [library, client] = process.argv.slice(2);
 const here = import.meta.dirname;
 const SQLITE = join(here, 'node_modules/@sqlite.org/sqlite-wasm');
 const TYPES = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
-// Of a page that is isolated, so that clocks are not made coarse.
+// These headers isolate the page, so that the browser does not make its clocks coarse.
 const HEADERS = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
@@ -31,7 +31,7 @@ const ARGUMENTS = [
   '--no-sandbox',
 ];
 
-// As `.ci/setup.sh` looks for it, or else the one that Playwright has installed.
+// Finds the browser like `.ci/setup.sh`, or else the one that Playwright has installed.
 function findBrowser() {
   const names = ['chromium', 'google-chrome', 'chromium-browser'];
   const name = names.find((name) => spawnSync(name, ['--version']).status === 0);
@@ -57,7 +57,7 @@ function fileOf(path, database) {
   }
 }
 
-// To this program's own browser, so it may ask for what it likes.
+// Only this program's own browser connects, so requests need no checks.
 function serve(database) {
   const server = createServer((request, response) => {
     const path = new URL(request.url, 'http://localhost').pathname;

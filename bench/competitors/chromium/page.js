@@ -1,4 +1,5 @@
-// Carries a plan out with a library in a worker, or here if the library is one that pages call.
+// Carries a plan out with a library in a worker, or in this page if the library is one that pages
+// call.
 
 import { work } from './work.js';
 

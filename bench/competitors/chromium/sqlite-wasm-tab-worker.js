@@ -5,7 +5,7 @@ import { open, prepare } from './sqlite-wasm.js';
 let db;
 const statements = new Map();
 
-// PRAGMAs come once, and what is held would be in their way.
+// A PRAGMA runs once, so it is not kept as a prepared statement, which could block other PRAGMAs.
 function run(sql, values) {
   if (sql.startsWith('PRAGMA')) return db.selectObjects(sql);
   let statement = statements.get(sql);

@@ -1,4 +1,5 @@
-// @sqlite.org/sqlite-wasm in a worker, called from a page: the least that can be between the two.
+// Runs @sqlite.org/sqlite-wasm in a worker and calls it from a page, with the least code between
+// the two.
 
 export const driver = 'sqlite-wasm, from a tab';
 

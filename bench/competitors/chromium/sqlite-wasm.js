@@ -1,5 +1,5 @@
-// @sqlite.org/sqlite-wasm in a worker, in its pool of OPFS files, as its documentation has it:
-// statements that are held, rows as objects.
+// Runs @sqlite.org/sqlite-wasm in a worker, in its pool of OPFS files, as its documentation
+// recommends: prepared statements are kept, and rows are objects.
 
 import sqlite3InitModule from '/sqlite-wasm/index.mjs';
 import { fetchFile } from './work.js';

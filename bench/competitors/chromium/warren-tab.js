@@ -1,4 +1,4 @@
-// `@warren/client`, called from a page.
+// Calls `@warren/client` from a page.
 
 import { open as openClient } from '/warren/index.js';
 import { fetchFile } from './work.js';

@@ -1,5 +1,5 @@
-// Warren's replica in a worker, called as the worker of `@warren/client` calls it: one call a
-// query, rows as objects, and one call for the same statement with many lists of values.
+// Runs Warren's replica in a worker and calls it like the worker of `@warren/client` does: one
+// call per query, rows as objects, and one call for the same statement with many lists of values.
 
 import init, { openReplica } from '/warren/replica.js';
 import { fetchFile } from './work.js';
@@ -11,7 +11,7 @@ const NUMBER = 1;
 const TEXT = 2;
 const BLOB = 3;
 
-// As `web/client/src/shared/packed-rows.ts` has it.
+// Unpacks rows like `web/client/src/shared/packed-rows.ts`.
 function objects(packed) {
   const { columns, kinds, numbers, integers, texts, textLengths, blobs, blobLengths } = packed;
   packed.free();
@@ -44,7 +44,7 @@ export async function open(path) {
   const replica = await openReplica('bench', undefined, file === undefined);
   if (file !== undefined) replica.import(file);
   const run = (sql, values) => objects(replica.run(sql, values));
-  // Writes of a transaction that wait for others of the same statement.
+  // Writes of a transaction wait here for others of the same statement.
   let waiting;
   const flush = () => {
     if (waiting?.lists.length > 0) replica.runMany(waiting.sql, waiting.lists);

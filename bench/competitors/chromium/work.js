@@ -1,13 +1,13 @@
-// What page and worker share: a library by its name, and what it answers.
+// Code that page and worker share: it loads a library by its name and returns its answer.
 
 import { about, answer } from '/node/steps.js';
 
 const browser = {
-  // The driver knows both.
+  // The driver `browser.js` fills in both.
   version: '',
   runtime: '',
   bytes: (numbers) => Uint8Array.from(numbers),
-  // Of a process that also does other things for the page.
+  // The processor time is unknown, because the process also does other things for the page.
   cpuMs: () => null,
 };
 
@@ -21,7 +21,7 @@ export async function work(name, plan) {
   }
 }
 
-// The plan's file, as bytes; `undefined` for a database in memory.
+// Returns the plan's file as bytes, or `undefined` for a database in memory.
 export async function fetchFile(path) {
   if (path === ':memory:') return undefined;
   const response = await fetch('/database');

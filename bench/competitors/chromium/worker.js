@@ -1,4 +1,4 @@
-// A worker that carries out one plan.
+// Carries out one plan in a worker.
 
 import { work } from './work.js';
 

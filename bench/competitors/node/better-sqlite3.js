@@ -1,5 +1,5 @@
-// How the lab calls better-sqlite3 and what is made from it: the same interface, several packages
-// and versions.
+// Calls better-sqlite3 and the libraries derived from it for the lab: several packages and
+// versions have the same interface.
 
 export function open(Database, path) {
   const db = new Database(path);

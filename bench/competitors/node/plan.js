@@ -1,5 +1,5 @@
-// What the lab's drivers for Node share: the program around `steps.js`. A driver calls `drive` with
-// its library: `driver`, `version` and `open(path)`.
+// Code that the lab's drivers for Node share: the program around `steps.js`. A driver calls
+// `drive` with its library: `driver`, `version` and `open(path)`.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { about, answer } from './steps.js';
@@ -18,13 +18,14 @@ async function carryOut(library, plan) {
   return answer(library, plan);
 }
 
-// The whole program of a driver.
+// Runs the whole program of a driver.
 export async function drive(named) {
   const library = { ...node, ...named };
   await say((plan) => (plan === undefined ? about(library) : carryOut(library, plan)));
 }
 
-// Gives the plan to the work, or `undefined` if it is asked who it is, and says what that promises.
+// Calls the work with the plan, or with `undefined` if the argument is `about`, and prints the
+// result as JSON.
 export async function say(work) {
   let line;
   try {

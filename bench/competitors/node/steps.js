@@ -1,21 +1,21 @@
-// What carries a plan of the lab out in JavaScript, in Node and in browsers: what its statements
-// bind, the loop, the answer. Plan and answer are Warren's Format 12.
+// Carries out a plan of the lab in JavaScript, in Node and in browsers: the values that statements
+// bind, the loop, the answer. The plan and the answer are Warren's Format 12.
 //
 // A library has
 // - `driver`, `version` and `runtime`, which name it,
-// - `bytes(numbers)`: these bytes as it binds them,
+// - `bytes(numbers)`: these bytes in the type that the library binds,
 // - `cpuMs()`: the processor time of the process so far, or `null` if it cannot be known,
-// - `open(path)`, which promises a connection. That has
+// - `open(path)`, which promises a connection. A connection has
 //   - `query(sql)`: the first column of all rows,
 //   - `prepare(sql)`: a function that takes an array of values to bind, runs the statement, and
 //     fetches all rows if it gives any,
 //   - `transaction(work)`: a function that does the work between BEGIN IMMEDIATE and COMMIT,
-//   - `settled()`, if it works elsewhere: promises that what was run last is done,
+//   - `settled()`, if the work runs elsewhere: promises that the last statement has finished,
 //   - `close()`.
-// Any of them may promise what it gives.
+// Each of these functions may return a promise.
 
 const CIPHERS = ['aegis', 'aes128cbc', 'aes256cbc', 'ascon128', 'chacha20', 'rc4', 'sqlcipher'];
-// What SQLite3 Multiple Ciphers takes a raw key after: "raw:".
+// SQLite3 Multiple Ciphers expects a raw key after this prefix: "raw:".
 const RAW_KEY = '7261773a';
 const BODY_SEED = 1;
 
@@ -30,15 +30,15 @@ class Random {
   }
 }
 
-// What statements bind: `begin` comes before each operation, and `byName` has a function for each
-// name that gives a value; `undefined` if there is none.
+// Creates the values that statements bind: `begin` comes before each operation, and `byName` has a
+// function for each name that returns a value, or `undefined` if none is left.
 function draws(plan, toBytes) {
   const random = new Random(plan.seed);
   const bytes = new Random(BODY_SEED);
   const body = toBytes(Array.from({ length: plan.body_bytes }, () => bytes.number() % 256));
   const added = [];
   let newest = plan.rows;
-  // Of one operation.
+  // These two are the values of one operation.
   let fresh;
   let taken;
   const byName = {
@@ -57,7 +57,7 @@ function draws(plan, toBytes) {
   return { begin, byName };
 }
 
-// Gives a function that runs the statement, and is false if there is nothing to bind.
+// Returns a function that runs the statement, or returns false if there is no value to bind.
 function prepare(connection, { sql, bind }, byName) {
   const run = connection.prepare(sql);
   const next = bind.map((name) => {

@@ -55,7 +55,7 @@ def start(plan, port):
     command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log"]
     command += ["--log-level", "critical"]
     here = Path(__file__).parent
-    # Standard output is for the one line of this program.
+    # Standard output is reserved for the one line of this program.
     return subprocess.Popen(
         command, cwd=here, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr
     )

@@ -20,7 +20,7 @@ LIMIT_MAX = 40_000
 JOURNAL_MODE = os.environ["PLAN_JOURNAL_MODE"]
 SYNCHRONOUS = os.environ["PLAN_SYNCHRONOUS"]
 
-# One connection for each of FastAPI's threads, so that no request waits for one.
+# The pool has one connection for each of FastAPI's threads, so that no request waits for one.
 engine = create_engine(f"sqlite:///{os.environ['PLAN_DATABASE']}", pool_size=40)
 
 

@@ -11,7 +11,7 @@ import sys
 import time
 
 CIPHERS = ["aegis", "aes128cbc", "aes256cbc", "ascon128", "chacha20", "rc4", "sqlcipher"]
-# What SQLite3 Multiple Ciphers takes a raw key after.
+# SQLite3 Multiple Ciphers expects a raw key after this prefix.
 RAW_KEY = b"raw:".hex()
 BODY_SEED = 1
 
@@ -132,7 +132,7 @@ def first_of(connection, sql):
 def has_cipher(connection, cipher):
     try:
         return first_of(connection, f"PRAGMA cipher = '{cipher}'") == cipher
-    except Exception:  # Each library has its own.
+    except Exception:  # Each library has its own error type.
         return False
 
 

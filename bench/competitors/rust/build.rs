@@ -1,4 +1,4 @@
-//! Tells the library which compiler builds it.
+//! Passes the version of the compiler that builds the library to its code.
 
 use std::process::Command;
 

@@ -1,15 +1,14 @@
 //! Accounts and their passwords.
 //!
 //! # Invariants
-//! - Nothing is remembered from one call to the next: another process may change the file at any
-//!   time.
-//! - A wrap is replaced only if it is still the one that was opened, so of two changes at once one
-//!   wins.
+//! - No state is cached between calls: another process may change the file at any time.
+//! - A wrap is replaced only if it is still the one that was opened, so of two concurrent changes
+//!   one succeeds.
 //! - A login without an account costs the same work and gives the same error as a wrong password.
 //!
 //! # Not here
-//! - How often a password may be tried → `server`.
-//! - Devices → `devices.rs`. Their names, and everything else in a vault → the vault.
+//! - Limits on password attempts → `server`.
+//! - Devices → `devices.rs`. Their names, and all else in a vault → the vault.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,11 +33,11 @@ pub struct Accounts {
     pub(crate) database: Arc<Database>,
     pub(crate) revocations: RevocationList,
     kdf: KdfCost,
-    /// Devices of an account that has no limit of its own.
+    /// The maximum number of devices of an account that has no limit of its own.
     pub(crate) devices_max: u32,
 }
 
-/// An account whose vault can be opened, because its user has proven who they are.
+/// An unlocked account: its user has authenticated, so its vault can be opened.
 #[derive(Clone, Debug)]
 pub struct UnlockedAccount {
     pub account: AccountId,
@@ -47,7 +46,7 @@ pub struct UnlockedAccount {
     pub key: DatabaseKey,
 }
 
-/// An account, as its operator sees it.
+/// A summary of an account for its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountSummary {
     pub account: AccountId,
@@ -59,8 +58,8 @@ pub struct AccountSummary {
 }
 
 impl Accounts {
-    /// Opens `accounts.sqlite` in the directory `data`, which is made if it is not there. New passwords are hashed at
-    /// the cost `kdf`, others when they are next used.
+    /// Opens `accounts.sqlite` in the directory `data`, which is created if it is missing. New
+    /// passwords are hashed at the cost `kdf`, others when they are next used.
     pub fn open(databases: &Databases, data: &Path, kdf: KdfCost) -> Result<Self> {
         let database = schema::open(databases, data)?;
         let revocations = RevocationList::new(data);
@@ -68,14 +67,14 @@ impl Accounts {
         Ok(Self { database, revocations, kdf, devices_max })
     }
 
-    /// With another limit for the devices of accounts that have none of their own.
+    /// Sets another device limit for accounts that have none of their own.
     #[must_use]
     pub fn with_devices_max(self, devices_max: u32) -> Self {
         Self { devices_max: devices_max.min(DEVICES_COUNT_MAX), ..self }
     }
 
-    /// Makes an account, with a name and a key for its vault. The vault's file is the caller's to
-    /// create.
+    /// Creates an account with an id and a key for its vault. The caller must create the vault's
+    /// file.
     pub fn add(&self, login: &Login, password: &Password, now_ms: u64) -> Result<UnlockedAccount> {
         if self.password_record(login)?.is_some() {
             return Err(Error::AccountExists);
@@ -94,15 +93,15 @@ impl Accounts {
         let (unlocked, lock) = self.try_password(login, password)?;
         if lock.wrap.cost != self.kdf {
             let wrap = self.wrap(&unlocked, password);
-            // If another call has just replaced the wrap, that one is new too.
+            // If another call has just replaced the wrap, that wrap has the new cost, too.
             schema::write(&self.database, move |db| lock.replace_wrap(db, &wrap))?;
         }
         Ok(unlocked)
     }
 
-    /// Sets another password. Devices, and the vault's key, stay as they are.
+    /// Sets another password. Devices and the vault's key do not change.
     ///
-    /// `Busy` if the password was changed or rewrapped by another call meanwhile.
+    /// Returns `Busy` if another call changed or rewrapped the password at the same time.
     pub fn change_password(&self, login: &Login, old: &Password, new: &Password) -> Result<()> {
         let (unlocked, lock) = self.try_password(login, old)?;
         let wrap = self.wrap(&unlocked, new);
@@ -112,7 +111,7 @@ impl Accounts {
         })
     }
 
-    /// Every account, by login.
+    /// Returns all accounts, sorted by login.
     pub fn list(&self) -> Result<Vec<AccountSummary>> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(&format!("{SUMMARY} ORDER BY login"))?;
@@ -121,7 +120,7 @@ impl Accounts {
         })
     }
 
-    /// One account.
+    /// Returns the account with this login.
     pub fn find(&self, login: &Login) -> Result<AccountSummary> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(&format!("{SUMMARY} WHERE login = ?1"))?;
@@ -130,7 +129,7 @@ impl Accounts {
         })
     }
 
-    /// Gives an account another login, if nobody has that one. Password, devices and vault stay.
+    /// Gives an account another login if it is free. The password, devices and vault do not change.
     pub fn rename(&self, unlocked: &UnlockedAccount, login: &Login) -> Result<()> {
         let (account, login) = (unlocked.account, login.clone());
         schema::write(&self.database, move |db| {
@@ -138,15 +137,15 @@ impl Accounts {
             if db.prepare_cached(sql)?.exists(params![login.as_str(), account.0])? {
                 return Err(Error::AccountExists);
             }
-            // The id of an account that was removed meanwhile is nobody's.
+            // The id of an account that was removed in the meantime is not used again.
             let sql = "UPDATE account SET login = ?2 WHERE id = ?1";
             let renamed = db.prepare_cached(sql)?.execute(params![account.0, login.as_str()])?;
             if renamed == 1 { Ok(()) } else { Err(Error::NotFound) }
         })
     }
 
-    /// Removes the account and its devices. The vaults' files are the caller's to delete, the
-    /// account's own first in the list; nothing opens them any more.
+    /// Removes the account and its devices. The caller must delete the returned vaults' files, of
+    /// which the account's own is the first; they cannot be opened any more.
     pub fn remove(&self, login: &Login) -> Result<Vec<VaultId>> {
         let login = login.clone();
         self.revoke_in(move |db| {
@@ -186,7 +185,7 @@ impl Accounts {
         })
     }
 
-    /// Changes an account's own limits; returns what they are then.
+    /// Changes an account's own limits and returns the new ones.
     pub fn change_limits(
         &self,
         login: &Login,
@@ -201,14 +200,15 @@ impl Accounts {
         })
     }
 
-    /// Applies the directory's list to its accounts file, which may be an older copy. Writes only
-    /// if it is.
+    /// Applies the directory's revocation list to its accounts file, which may be an older copy.
+    /// Writes only if the file lacks a revocation.
     pub fn apply_revocations(&self) -> Result<AppliedRevocations> {
         let list = self.revocations.read()?;
         let damaged_lines = list.damaged_lines().to_vec();
         let mut found = AppliedRevocations { damaged_lines, ..AppliedRevocations::default() };
         let mut missing = Vec::new();
-        // The newest first: of several passwords with one number, the last to be listed counts.
+        // The newest comes first: of several passwords with one number, the last in the list
+        // counts.
         for revocation in list.in_effect.into_iter().rev() {
             match self.database.read(|db| revocation.is_missing(db)) {
                 Ok(true) => missing.push(revocation),
@@ -229,9 +229,9 @@ impl Accounts {
         })
     }
 
-    /// Runs a transaction that revokes something, and returns when the disk has it. What it revokes
-    /// (the second part of its result) is on the list before it is committed, and is cancelled
-    /// there if it is rolled back.
+    /// Runs a transaction that revokes access, and returns when the disk has it. The revocations
+    /// (the second part of the transaction's result) are appended to the list before the commit,
+    /// and are cancelled there if the transaction is rolled back.
     pub(crate) fn revoke_in<T: Send + 'static>(
         &self,
         transaction: impl Fn(&Connection) -> Result<(T, Vec<Revocation>)> + Send + 'static,
@@ -253,7 +253,7 @@ impl Accounts {
             let listed = listed.lock().unwrap_or_else(PoisonError::into_inner);
             let lines: String = listed.iter().map(Revocation::to_cancelling_line).collect();
             if !lines.is_empty() {
-                // If this fails, too, the next start makes the change, as the caller wanted.
+                // If this fails, too, the next start applies the change, as the caller wanted.
                 drop(self.revocations.append(&lines));
             }
         }
@@ -278,7 +278,7 @@ pub(crate) fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
     })
 }
 
-/// `None` if the login is taken.
+/// Inserts an account. Returns `None` if the login is taken.
 fn insert(
     db: &Connection,
     login: &Login,
@@ -314,7 +314,7 @@ fn read_limits(db: &Connection, login: &Login) -> Result<AccountLimits> {
 }
 
 fn write_limits(db: &Connection, login: &Login, limits: AccountLimits) -> Result<()> {
-    // What is more than SQLite's integers hold is no limit that anybody reaches.
+    // A limit above SQLite's integers can never be reached.
     let column = |limit: Option<u64>| limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
     let AccountLimits { messages_max, bytes_max, devices_max } = limits;
     let mut statement = db.prepare_cached(
@@ -325,7 +325,7 @@ fn write_limits(db: &Connection, login: &Login, limits: AccountLimits) -> Result
     Ok(())
 }
 
-/// Whether nothing of a transaction that failed so is stored, nor will be.
+/// Whether a transaction with this error was rolled back and will never be stored.
 fn is_rolled_back(error: &Error) -> bool {
     !matches!(error, Error::Engine(engine::Error::Poisoned { .. } | engine::Error::Closed))
 }

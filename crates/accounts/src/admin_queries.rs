@@ -1,7 +1,8 @@
-//! What an operator sees of many accounts: how many there are, and pages of them.
+//! Queries for operators over many accounts: totals and sorted pages.
 //!
 //! # Not here
-//! - How large vaults are → whoever has their files; it weighs them, and they are put in order here.
+//! - Sizes of vaults → the caller that has their files. It passes sizes, by which accounts are
+//!   sorted here.
 
 use std::collections::HashMap;
 
@@ -11,41 +12,41 @@ use crate::accounts::{AccountSummary, Accounts, SUMMARY, summary};
 use crate::error::Result;
 use crate::id::{VaultId, vault_of_column};
 
-/// How many there are of everything.
+/// The numbers of accounts, devices and vaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountTotals {
     pub accounts: u64,
     pub devices: u64,
-    /// Of all accounts: their own, and their further ones.
+    /// The vaults of all accounts: their own ones and their sub-vaults.
     pub vaults: u64,
 }
 
-/// By what accounts are put in order; of equals, by login.
+/// The sort key of accounts. Equal accounts are sorted by login.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccountSortBy {
     #[default]
     Login,
     Created,
-    /// By the number of their devices.
+    /// The number of an account's devices.
     Devices,
 }
 
-/// Which accounts, and which part of their list.
+/// A selection of accounts and a page of their list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountPageQuery {
-    /// What their logins contain, in lower case; all do if it is empty.
+    /// A text in lower case that the logins contain; if it is empty, all accounts match.
     pub search: String,
     pub is_descending: bool,
-    /// Accounts of the list that are passed over.
+    /// The number of accounts to skip.
     pub offset: u64,
     pub count_max: u64,
 }
 
-/// The accounts whose login contains parameter 1.
+/// A condition for accounts whose login contains parameter 1.
 const SELECTED: &str = "instr(login, ?1) > 0";
 
 impl Accounts {
-    /// How many accounts, devices and vaults there are.
+    /// Returns the numbers of accounts, devices and vaults.
     pub fn totals(&self) -> Result<AccountTotals> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(
@@ -60,7 +61,7 @@ impl Accounts {
         })
     }
 
-    /// How many accounts' logins contain this.
+    /// Returns the number of accounts whose login contains this text.
     pub fn count_matching(&self, search: &str) -> Result<u64> {
         self.database.read(|db| {
             let sql = format!("SELECT count(*) FROM account WHERE {SELECTED}");
@@ -69,7 +70,7 @@ impl Accounts {
         })
     }
 
-    /// A part of the list of accounts. Reads all of those that are selected.
+    /// Returns a page of the list of accounts. Reads all matching accounts.
     pub fn list_page(
         &self,
         selection: &AccountPageQuery,
@@ -79,7 +80,7 @@ impl Accounts {
         let column = match order {
             AccountSortBy::Login => "login",
             AccountSortBy::Created => "created_ms",
-            // The number of the summary's column.
+            // The number of the column in [`SUMMARY`].
             AccountSortBy::Devices => "5",
         };
         let direction = if *is_descending { "DESC" } else { "ASC" };
@@ -93,8 +94,8 @@ impl Accounts {
         })
     }
 
-    /// A part of the list of accounts, in order of what all of an account's vaults weigh together.
-    /// Takes some bytes of memory for each account that is selected.
+    /// Returns a page of the list of accounts, sorted by the total size of each account's vaults.
+    /// Needs a few bytes of memory for each matching account.
     pub fn list_page_by_size(
         &self,
         selection: &AccountPageQuery,
@@ -103,7 +104,7 @@ impl Accounts {
         let AccountPageQuery { search, is_descending, offset, count_max } = selection;
         self.database.read(|db| {
             let mut weights: Vec<(i64, u64)> = weights(db, search, weight)?.into_iter().collect();
-            // Ids last, so that equals stay in one order from one part to the next.
+            // Sort by id last, so that equal accounts keep their order from one page to the next.
             weights.sort_unstable_by_key(|&(id, weight)| {
                 (if *is_descending { u64::MAX - weight } else { weight }, id)
             });
@@ -137,7 +138,7 @@ fn weights(
     Ok(weights)
 }
 
-/// As SQLite has it. What is more than that, no list has.
+/// Converts a number to SQLite's integer type. No list is longer than its maximum.
 fn to_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What proves who somebody is: logins, passwords and tokens, and the keys that they wrap.
+//! Credentials: logins, passwords and tokens, and the keys that they wrap.
 
 pub(crate) mod kdf;
 pub(crate) mod key_wrap;

@@ -1,15 +1,15 @@
-//! Devices: registered once, then known by their token.
+//! Devices: each is registered once and then authenticates with its token.
 //!
-//! A device is registered by the account's password or by another device, as a copied file does for
-//! itself. What a device has registered is revoked with it, or a thief could outlive the loss of
-//! the stolen token.
+//! A device is registered by the account's password or by another device; a copied file registers
+//! itself in this way. Revoking a device also revokes the devices that it registered. Otherwise a
+//! thief could keep access after a stolen token is revoked.
 //!
 //! # Invariants
-//! - A device's row is made, found and deleted together with its wrap of the vault's key.
-//! - A call that names an account touches that account's devices only.
+//! - A device's row is created, read and deleted together with its wrap of the vault's key.
+//! - A call that names an account affects only devices of that account.
 //!
 //! # Not here
-//! - What a device is called and when it was seen → the vault.
+//! - The names of devices, and when they were last seen → the vault.
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
@@ -26,13 +26,13 @@ use crate::limits::{self, AccountLimits, DEVICES_COUNT_MAX};
 use crate::revocations::Revocation;
 use crate::schema::{self, to_column};
 
-/// A new device. The token exists nowhere else.
+/// The credentials of a new device. The token is stored nowhere else.
 pub struct DeviceCredentials {
     pub device_id: DeviceId,
     pub token: DeviceToken,
 }
 
-/// Who a token speaks for.
+/// The result of authenticating a token: the device and its account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSession {
     pub device_id: DeviceId,
@@ -43,16 +43,16 @@ pub struct DeviceSession {
     pub message_set: MessageSet,
 }
 
-/// A device, as its account sees it.
+/// A device in the list of its account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceRow {
     pub device_id: DeviceId,
     pub created_ms: u64,
-    /// The device whose token registered it; `None` if the password did.
+    /// The device whose token registered this one; `None` if the password did.
     pub registered_by: Option<DeviceId>,
 }
 
-/// A row to be stored.
+/// A row to insert.
 struct NewDeviceRow {
     id: DeviceId,
     account: AccountId,
@@ -63,8 +63,8 @@ struct NewDeviceRow {
 }
 
 impl Accounts {
-    /// Registers a device. [`Error::NotFound`] if the account, or the device that registers it, is
-    /// gone.
+    /// Registers a device. Returns [`Error::NotFound`] if the account, or the device that registers
+    /// it, does not exist any more.
     pub fn register(
         &self,
         unlocked: &UnlockedAccount,
@@ -76,8 +76,8 @@ impl Accounts {
         Ok(DeviceCredentials { device_id, token })
     }
 
-    /// Registers a device that has its token already, or wants one of another shape. The token is
-    /// no other device's.
+    /// Registers a device with a given token, which may have another form. No other device may have
+    /// this token.
     pub fn register_token(
         &self,
         unlocked: &UnlockedAccount,
@@ -103,17 +103,17 @@ impl Accounts {
         Ok(id)
     }
 
-    /// Who the token speaks for: one look into an index, no key.
+    /// Authenticates a token. This is one index lookup and needs no key.
     pub fn authenticate(&self, token: &DeviceToken) -> Result<DeviceSession> {
         self.find_token(token, session)
     }
 
-    /// Where a device's messages are; `None` if it is there no more.
+    /// Returns the message set of a device, or `None` if the device does not exist any more.
     pub fn message_set(&self, device: &DeviceId) -> Result<Option<MessageSet>> {
         self.database.read(|db| encryption_mode::message_set(db, device))
     }
 
-    /// Opens the token's account.
+    /// Unlocks the account of a token.
     pub fn unlock_by_token(&self, token: &DeviceToken) -> Result<UnlockedAccount> {
         let (session, wrapped_key): (DeviceSession, WrappedKey) =
             self.find_token(token, |row| Ok((session(row)?, row.get(4)?)))?;
@@ -125,7 +125,7 @@ impl Accounts {
         Ok(UnlockedAccount { account, login, vault, key })
     }
 
-    /// The account's devices, in order of registration.
+    /// Returns the account's devices in order of registration.
     pub fn devices(&self, account: AccountId) -> Result<Vec<DeviceRow>> {
         self.database.read(|db| {
             let mut statement = db.prepare_cached(
@@ -146,8 +146,8 @@ impl Accounts {
         })
     }
 
-    /// Sets another password for an account that has been unlocked, and revokes every device but
-    /// the one that stays, if any does. Returns the revoked.
+    /// Sets another password for an unlocked account, and revokes all devices except `staying`, if
+    /// given. Returns the revoked devices.
     pub fn replace_password(
         &self,
         unlocked: &UnlockedAccount,
@@ -167,8 +167,8 @@ impl Accounts {
         })
     }
 
-    /// Revokes a device, and those that it registered, and those that they did. Returns all of
-    /// them, the named one first.
+    /// Revokes a device and all that it registered, directly or indirectly. Returns all of them,
+    /// the named one first.
     pub fn revoke(&self, account: AccountId, device: &DeviceId) -> Result<Vec<DeviceId>> {
         let device = device.clone();
         self.revoke_in(move |db| {
@@ -176,7 +176,7 @@ impl Accounts {
             if revoked.is_empty() {
                 return Err(Error::NotFound);
             }
-            // The foreign key takes the others.
+            // The foreign key deletes the others.
             db.prepare_cached("DELETE FROM device WHERE account_id = ?1 AND id = ?2")?
                 .execute(params![account.0, device.as_str()])?;
             let revocations = revoked.iter().cloned().map(Revocation::Device).collect();
@@ -213,7 +213,8 @@ fn session(row: &SqlRow<'_>) -> Result<DeviceSession> {
     })
 }
 
-/// `devices_max` is for an account that has no limit of its own.
+/// Checks whether a device can be registered. `devices_max` applies to accounts without a limit of
+/// their own.
 fn check_registration(db: &Connection, device: &NewDeviceRow, devices_max: u32) -> Result<()> {
     let found: Option<(u32, Option<u32>)> = db
         .prepare_cached(
@@ -251,14 +252,13 @@ fn insert(db: &Connection, device: &NewDeviceRow) -> Result<()> {
     Ok(())
 }
 
-/// Revokes all devices but the one that stays, if any does; it then counts as registered by the
-/// password.
+/// Revokes all devices except `staying`, if given, which then counts as registered by the password.
 fn revoke_others(
     db: &Connection,
     account: AccountId,
     staying: Option<&DeviceId>,
 ) -> Result<Vec<DeviceId>> {
-    // No device has this for its name.
+    // No device has an empty id.
     let staying = staying.map_or("", DeviceId::as_str);
     let kept = "UPDATE device SET registered_by = NULL WHERE account_id = ?1 AND id = ?2";
     db.prepare_cached(kept)?.execute(params![account.0, staying])?;
@@ -273,7 +273,8 @@ fn revoke_others(
     Ok(revoked)
 }
 
-/// The device and all that it registered, directly or not. None if it is not the account's.
+/// Returns the device and all that it registered, directly or indirectly. The list is empty if the
+/// device does not belong to the account.
 fn with_registered(
     db: &Connection,
     account: AccountId,

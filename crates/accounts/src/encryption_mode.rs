@@ -1,23 +1,22 @@
-//! Whether an account's messages are plain or end-to-end encrypted, and how an account turns from
-//! the one to the other.
+//! The encryption mode of an account's messages: plain or end-to-end encrypted, and the change.
 //!
 //! ```text
 //! undecided ──first push──► plain ──enable──► end-to-end encrypted: in a sub-vault, the e2ee set
 //!              └──────────► end-to-end encrypted, in the account's own vault
 //! ```
-//! An account that turns to end-to-end encryption gets a second, empty set of messages. Devices go
-//! over to it one by one, when they have everything of the plain one; nothing is added to that any
-//! more, and when no device is left that reads it, it is cleared.
+//! An account that enables end-to-end encryption gets a second, empty set of messages. Devices move
+//! to it one by one, once they have all messages of the plain set. The plain set accepts no more
+//! messages, and is cleared when no device reads it any more.
 //!
 //! # Invariants
-//! - An encryption mode that is decided changes once at most, from plain to end-to-end encrypted.
-//! - Devices that are registered later are in the e2ee set from the beginning.
-//! - A set has the id that it got when it was made: of two e2ee sets of one account, the second of
-//!   which was made after a backup of the time before both was restored, each has its own, though
+//! - A decided encryption mode changes at most once, from plain to end-to-end encrypted.
+//! - Devices that register later are in the e2ee set from the beginning.
+//! - A set keeps the id that it got at its creation. If a backup from before the e2ee set is
+//!   restored and the account creates an e2ee set again, the two sets have different ids, though
 //!   they have the same vault.
 //!
 //! # Not here
-//! - Whether a device has everything, and clearing → `server`.
+//! - Checks whether a device has all messages, and the clearing → `server`.
 
 use crdt::{EncryptionMode, KeyId};
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
@@ -27,20 +26,20 @@ use crate::error::{Error, Result};
 use crate::id::{AccountId, DeviceId, VaultId, vault_of_column};
 use crate::schema;
 
-/// The name of the sub-vault that is an account's e2ee set. No budget has it: theirs are
-/// UUIDs.
+/// The name of the sub-vault for an account's e2ee set. No budget can have it, because budgets'
+/// names are UUIDs.
 const E2EE_SET_NAME: &str = "e2ee messages";
 
-/// Where a device's messages are, and what they are.
+/// The set of messages that a device uses, and its encryption mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageSet {
-    /// Of the account's messages: those of the e2ee set, if there is one.
+    /// The account's encryption mode: that of the e2ee set, if there is one.
     pub encryption_mode: Option<EncryptionMode>,
-    /// A sub-vault of the account, if this device is in the e2ee set.
+    /// The sub-vault with the messages, if this device is in the e2ee set.
     pub e2ee_vault: Option<VaultId>,
-    /// Whether the account's own vault holds plain messages, and there is an e2ee set.
+    /// Whether the account's own vault still holds plain messages while there is an e2ee set.
     pub has_plaintext: bool,
-    /// Of the set that the device reads.
+    /// The id of the set that the device reads.
     pub id: u64,
 }
 
@@ -55,7 +54,7 @@ impl MessageSet {
         "e2ee_key_id, iif(in_e2ee_set, e2ee_vault_id, NULL), has_plaintext,
         coalesce(iif(in_e2ee_set, e2ee_set_id, NULL), set_id)";
 
-    /// From [`Self::COLUMNS`], which begin at this one.
+    /// Reads [`Self::COLUMNS`], the first of which is column number `first`.
     pub(crate) fn from_row(row: &SqlRow<'_>, first: usize) -> Result<Self> {
         let e2ee_vault = row.get::<_, Option<String>>(first + 1)?;
         Ok(Self {
@@ -68,7 +67,7 @@ impl MessageSet {
 }
 
 impl UnlockedAccount {
-    /// The vault that holds the messages of a device.
+    /// Returns access to the vault that holds a device's messages.
     #[must_use]
     pub fn message_vault(&self, set: &MessageSet) -> Self {
         set.e2ee_vault.as_ref().map_or_else(|| self.clone(), |vault| self.sub_vault(vault))
@@ -76,7 +75,7 @@ impl UnlockedAccount {
 }
 
 impl Accounts {
-    /// The encryption mode of the account, which is `wanted` from here on if it was undecided.
+    /// Returns the encryption mode of the account. If it was undecided, it becomes `wanted`.
     pub fn fix_encryption_mode(
         &self,
         account: AccountId,
@@ -90,16 +89,16 @@ impl Accounts {
         })
     }
 
-    /// The encryption mode of the account; `None` if it is undecided.
+    /// Returns the encryption mode of the account; `None` if it is undecided.
     pub fn encryption_mode(&self, account: AccountId) -> Result<Option<EncryptionMode>> {
         self.database.read(|db| encryption_mode(db, account))
     }
 
-    /// Puts a device into the account's e2ee set, which is made if there is none. Returns where
-    /// its messages are now. [`Error::KeyMismatch`] if the account's messages are sealed with
-    /// another key.
+    /// Moves a device into the account's e2ee set, which is created if it is missing. Returns the
+    /// device's new message set. Returns [`Error::KeyMismatch`] if the account's messages are
+    /// sealed with another key.
     ///
-    /// The device has everything of the plain set, or has left it, or there is none.
+    /// The device must have all messages of the plain set or have left it, unless there is none.
     pub fn enable_e2ee(
         &self,
         unlocked: &UnlockedAccount,
@@ -136,7 +135,7 @@ impl Accounts {
         })
     }
 
-    /// Notes that the plain set was cleared.
+    /// Records that the plain set was cleared.
     pub fn record_plaintext_removed(&self, account: AccountId) -> Result<()> {
         schema::write(&self.database, move |db| {
             let sql = "UPDATE account SET has_plaintext = 0 WHERE id = ?1";
@@ -146,7 +145,7 @@ impl Accounts {
     }
 }
 
-/// `None` if there is no such device.
+/// Returns the message set of a device, or `None` if the device does not exist.
 pub(crate) fn message_set(db: &Connection, device: &DeviceId) -> Result<Option<MessageSet>> {
     let sql = format!(
         "SELECT {} FROM device JOIN account ON account.id = account_id WHERE device.id = ?1",

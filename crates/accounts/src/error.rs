@@ -1,13 +1,14 @@
-//! Everything that a caller of this crate may have to act on.
+//! The errors of this crate that callers may have to handle.
 
 use std::path::PathBuf;
 
 use crate::limits::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN, SUB_VAULTS_COUNT_MAX};
 
-/// The crate's result.
+/// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call was refused. Messages hold no secret and do not tell whether an account exists.
+/// The reasons why a call was refused. Messages contain no secrets and do not reveal whether an
+/// account exists.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,10 +18,11 @@ pub enum Error {
     InvalidLogin,
     #[error("a password must have {PASSWORD_BYTES_MIN} to {PASSWORD_BYTES_MAX} bytes")]
     InvalidPassword,
-    /// Malformed, unknown, revoked, or of a deleted account: to its holder all the same.
+    /// The token is malformed, unknown, revoked or of a deleted account; its holder sees no
+    /// difference.
     #[error("the token is unknown or revoked")]
     InvalidToken,
-    /// No such account, or no such device of this account.
+    /// The account, or this device of the account, does not exist.
     #[error("not found")]
     NotFound,
     #[error("no account has this login and this password")]
@@ -31,7 +33,7 @@ pub enum Error {
     TooManySubVaults,
     #[error("the account's messages are encrypted with another key")]
     KeyMismatch,
-    /// A row of the accounts file holds what this program never writes there.
+    /// A row of the accounts file contains a value that this program never writes.
     #[error("the accounts file is damaged: {what}")]
     Damaged { what: &'static str },
     #[error("the restore into {} is incomplete", path.display())]

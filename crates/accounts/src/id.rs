@@ -1,8 +1,9 @@
-//! The names of accounts, vaults and devices: random, so that they say nothing and are not guessed.
+//! Ids of accounts, vaults and devices. Those of vaults and devices are random, so that they reveal
+//! no facts and cannot be guessed.
 //!
 //! # Invariants
-//! - A [`VaultId`] is 32 and a [`DeviceId`] 16 lower-case hex digits, so a path made from one stays
-//!   where it is.
+//! - A [`VaultId`] is 32 and a [`DeviceId`] 16 lower-case hex digits, so a path that is built from
+//!   one stays in its directory.
 
 use std::fmt::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,25 +12,25 @@ use std::str::FromStr;
 use crate::credentials::random;
 use crate::error::{Error, Result};
 
-/// An account's row. Never given twice, also not after the account is removed.
+/// The id of an account's row. It is never used again, even after the account is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AccountId(pub(crate) i64);
 
 impl AccountId {
-    /// An account that no data directory has.
+    /// Creates the id of an account that no data directory has.
     pub const fn for_tests(number: i64) -> Self {
         Self(number)
     }
 }
 
-/// The folder of the vaults, in a data directory.
+/// The directory of the vaults in a data directory.
 pub const VAULTS_DIRECTORY: &str = "vaults";
 
-/// A vault's name.
+/// The id of a vault.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VaultId(String);
 
-/// A device's name.
+/// The id of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceId(String);
 
@@ -48,12 +49,13 @@ impl VaultId {
         &self.0
     }
 
-    /// The vault's file below the data directory. 256 folders keep each one short.
+    /// Returns the path of the vault's file in a data directory. 256 subdirectories keep each one
+    /// small.
     pub fn path(&self, data: &Path) -> PathBuf {
         data.join(VAULTS_DIRECTORY).join(&self.0[..2]).join(format!("{}.sqlite", self.0))
     }
 
-    /// The vault that is in this file, if one is: the accounts' file has another name.
+    /// Returns the vault of a file, if it is one: the accounts file has another kind of name.
     pub fn from_path(path: &Path) -> Option<Self> {
         path.file_stem()?.to_str()?.parse().ok()
     }
@@ -83,7 +85,7 @@ impl fmt::Display for DeviceId {
     }
 }
 
-/// What is no id names nothing: [`Error::NotFound`].
+/// Parses an id. Any other text is an unknown vault: [`Error::NotFound`].
 impl FromStr for VaultId {
     type Err = Error;
 
@@ -92,7 +94,7 @@ impl FromStr for VaultId {
     }
 }
 
-/// What is no id names nothing: [`Error::NotFound`].
+/// Parses an id. Any other text is an unknown device: [`Error::NotFound`].
 impl FromStr for DeviceId {
     type Err = Error;
 

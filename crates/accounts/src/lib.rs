@@ -1,11 +1,12 @@
-//! Who may open which vault: accounts, passwords, device tokens, and each vault's key, wrapped.
+//! Access to vaults: accounts, passwords, device tokens, and each vault's key, wrapped.
 //!
 //! A vault's key is random and is stored only wrapped: once under a key from the account's
-//! password, once under each device's token. So the data directory alone opens nothing, another
-//! password rewraps one key, and revoking a device deletes one wrap.
+//! password, and once under each device's token. So the data directory alone opens no vault,
+//! changing the password rewraps one key, and revoking a device deletes one wrap.
 //!
-//! All calls block; those that take a [`Password`] hash it, which takes [`KdfCost`]'s memory and
-//! time. Nothing here slows guesses down: whoever lets strangers try does (`server`).
+//! All calls block; those that take a [`Password`] hash it, which needs the memory and time of
+//! [`KdfCost`]. This crate does not slow guesses down: that is up to a caller that accepts attempts
+//! of strangers (`server`).
 #![forbid(unsafe_code)]
 
 mod accounts;

@@ -1,7 +1,7 @@
-//! What an account may hold, where that is not what the server gives to all.
+//! An account's own limits, which override the server's defaults.
 //!
 //! # Not here
-//! - The server's defaults, but for devices → its configuration. Refusing messages → the vault.
+//! - The server's defaults, except for devices → its configuration. Refusing messages → the vault.
 
 use rusqlite::Row as SqlRow;
 
@@ -10,27 +10,27 @@ pub(crate) const COLUMNS: &str = "messages_max, bytes_max, devices_max";
 
 pub(crate) const PASSWORD_BYTES_MIN: usize = 8;
 
-/// Longer ones add no strength, only work for whoever reads them.
+/// The maximum length of a password. Longer ones add no strength, only work for the server.
 pub(crate) const PASSWORD_BYTES_MAX: usize = 1024;
 
-/// Vaults of one account beside its own.
+/// The maximum number of sub-vaults of one account.
 pub const SUB_VAULTS_COUNT_MAX: u32 = 10_000;
 
-/// Devices of one account, unless it or the server is told otherwise.
+/// The default maximum number of devices of one account.
 pub const DEVICES_COUNT_DEFAULT: u32 = 500;
 
-/// More can no account be given. A chain of this many, each registered by the one before, is still
-/// deleted by one cascade: SQLite follows 1,000 levels.
+/// The maximum device limit of any account. A chain of this many devices, each registered by the
+/// one before, is still deleted by one cascade: SQLite follows 1,000 levels.
 pub const DEVICES_COUNT_MAX: u32 = 900;
 
-/// An account's own limits; `None` is the server's default.
+/// An account's own limits; `None` means the server's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountLimits {
-    /// Messages in the vault.
+    /// The maximum number of messages in the vault.
     pub messages_max: Option<u64>,
-    /// Bytes of their contents.
+    /// The maximum size of the messages' contents in bytes.
     pub bytes_max: Option<u64>,
-    /// Devices; at most [`crate::DEVICES_COUNT_MAX`].
+    /// The maximum number of devices; at most [`crate::DEVICES_COUNT_MAX`].
     pub devices_max: Option<u32>,
 }
 

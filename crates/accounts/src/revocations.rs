@@ -1,16 +1,17 @@
-//! The list of revocations: what an older accounts file must not bring back. The list is a file next
-//! to the accounts file, and only grows. It is applied to whatever accounts file a server finds.
+//! The revocation list: revocations that must stay in effect with an older accounts file. It is a
+//! file next to the accounts file, and only grows. A server applies it to the accounts file at its
+//! start.
 //!
 //! # Invariants
-//! - A line is on the disk before the change that it is about is committed. So the list never lacks
-//!   a change that was acknowledged. One that was rolled back is cancelled; one whose outcome nobody
-//!   knows, because the process ended or the disk failed, may be made when the list is applied.
+//! - A line is on the disk before its change is committed, so the list never lacks an acknowledged
+//!   change. A change that was rolled back is cancelled; one whose outcome is unknown, because the
+//!   process ended or the disk failed, may be made when the list is applied.
 //! - Applying a list twice, or one that is older than the accounts file, changes nothing.
-//! - Keys are wrapped, as in the accounts file. Unlike that file, the list keeps the wraps of former
-//!   passwords.
+//! - Keys are wrapped, as in the accounts file. Unlike that file, the list keeps the wraps of
+//!   former passwords.
 //!
 //! # Not here
-//! - When it is applied → `server` at its start, `warren restore`.
+//! - The callers that apply it → `server` at its start, `warren restore`.
 
 mod line;
 
@@ -29,23 +30,23 @@ use crate::credentials::password_record::write_wrap;
 use crate::error::{Error, Result};
 use crate::id::{AccountId, VaultId, vault_of_column};
 
-/// The name of the list in a data directory.
+/// The file name of the list in a data directory.
 pub const REVOCATIONS_FILE: &str = "revocations";
 
-/// The list of one data directory. Several processes may append.
+/// The list of one data directory. Several processes may append to it.
 #[derive(Clone)]
 pub(crate) struct RevocationList(Arc<PathBuf>);
 
-/// What came of applying a list to an accounts file.
+/// The result of applying a list to an accounts file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppliedRevocations {
-    /// How many lines changed something: the accounts file was older than they are.
+    /// The number of lines that changed the accounts file, because it was older.
     pub applied_count: u64,
-    /// Vaults of accounts that were removed now: nothing opens their files any more.
+    /// The vaults of accounts that were removed now. Their files cannot be opened any more.
     pub removed_vaults: Vec<VaultId>,
-    /// How many lines could not be looked up, because the accounts file is damaged there.
+    /// The number of lines that could not be checked, because the accounts file is damaged there.
     pub unknown_count: u64,
-    /// [`ParsedRevocations::damaged_lines`]
+    /// The numbers of damaged lines: [`ParsedRevocations::damaged_lines`].
     pub damaged_lines: Vec<usize>,
 }
 
@@ -61,14 +62,14 @@ impl RevocationList {
         }
     }
 
-    /// Returns when the disk has the lines.
+    /// Appends lines and returns when the disk has them.
     pub(crate) fn append(&self, lines: &str) -> Result<()> {
         let path = &**self.0;
         let is_new = !path.exists();
         let append = || -> std::io::Result<()> {
             let options = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
             let mut list = options?;
-            // In one call, so that lines of several processes do not mix.
+            // Write in one call, so that lines of several processes do not mix.
             list.write_all(lines.as_bytes())?;
             list.sync_data()
         };
@@ -82,7 +83,7 @@ impl RevocationList {
 }
 
 impl Revocation {
-    /// Whether an accounts file is older than this.
+    /// Whether an accounts file is older than this revocation.
     pub(crate) fn is_missing(&self, db: &Connection) -> Result<bool> {
         let is_missing = match self {
             Self::Device(device) => {
@@ -102,14 +103,14 @@ impl Revocation {
     }
 
     pub(crate) fn apply(&self, db: &Connection, applied: &mut AppliedRevocations) -> Result<()> {
-        // By now it may have been applied, or a newer password of the same account.
+        // By now this, or a newer password of the same account, may have been applied.
         if !self.is_missing(db)? {
             return Ok(());
         }
         applied.applied_count += 1;
         match self {
             Self::Device(device) => {
-                // Those that it registered have lines of their own, unless they stayed.
+                // Devices that it registered have their own lines, unless they stayed.
                 let sql = "UPDATE device SET registered_by = NULL
                            WHERE account_id = (SELECT account_id FROM device WHERE id = ?1)
                                AND registered_by = ?1";
@@ -133,7 +134,7 @@ impl Revocation {
     }
 }
 
-/// The vaults of the account in whose row `column` has this value, its own first.
+/// Returns the vaults of the account in whose row `column` has this value, its own first.
 pub(crate) fn vaults_of(db: &Connection, column: &str, value: &str) -> Result<Vec<VaultId>> {
     let mut vaults = db.prepare_cached(&format!(
         "SELECT vault_id FROM account WHERE {column} = ?1
@@ -164,7 +165,7 @@ mod tests {
         let revocation = Revocation::Device(DeviceId::generate());
         let listed = revocation.clone();
         let revoked = accounts.revoke_in(move |db| {
-            // SQLite gives up the transaction, and this closure does not notice.
+            // SQLite rolls the transaction back, and this closure does not notice.
             let sql = "INSERT OR ROLLBACK INTO sub_vault VALUES ('a', 0), ('a', 0)";
             assert!(db.execute(sql, []).is_err());
             Ok(((), vec![listed.clone()]))

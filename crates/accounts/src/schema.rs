@@ -1,15 +1,15 @@
-//! The accounts file: its tables, and how it is opened and written.
+//! The accounts file: its tables, and functions that open and write it.
 //!
-//! It is not encrypted, for there is nobody to give a key when the server starts; it holds no
-//! vault's plaintext and no key that is not wrapped. Devices' names are in the vaults.
+//! It is not encrypted, because no one could provide a key when the server starts. It contains no
+//! vault's plaintext and no unwrapped key. Devices' names are in the vaults.
 //!
 //! # Invariants
-//! - A device's `registered_by` is a device of the same account, and goes before or with it: the
-//!   foreign key is over both columns.
-//! - An account's id is not used again after it is removed (`AUTOINCREMENT`), so what still holds
-//!   the id of a removed account never means another.
-//! - What is deleted is overwritten (`secure_delete`): a revoked token and an older copy of its
-//!   wrap would open the vault. Before the next checkpoint the WAL may still hold it.
+//! - A device's `registered_by` is a device of the same account, and is deleted before or with it:
+//!   the foreign key covers both columns.
+//! - An account's id is not used again after the account is removed (`AUTOINCREMENT`), so a stale
+//!   id never refers to another account.
+//! - Deleted data is overwritten (`secure_delete`): a revoked token and an older copy of its wrap
+//!   would open the vault. Until the next checkpoint, the WAL may still contain the data.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,23 +21,24 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 
-/// The accounts, in a data directory.
+/// The file name of the accounts in a data directory.
 pub const ACCOUNTS_FILE: &str = "accounts.sqlite";
 
-/// The folder in a new data directory in which a restore works until it is complete. While it is
-/// there, [`check_restored`] refuses the directory.
+/// The directory in a new data directory in which a restore works until it is complete. While it
+/// exists, [`check_restored`] refuses the data directory.
 pub const RESTORING: &str = "restoring";
 
 const MIGRATIONS: &[Migration] = &[TABLES];
 
-/// The unreleased versions 1 to 6 had other names, and are refused.
+/// The first released version. The unreleased versions 1 to 6 had other names, and are refused.
 ///
 /// `account`:
-/// - `wrap_number` counts the wraps that the account's password has had, from 0 (`revocations.rs`).
-/// - `set_id` is of the account's own vault, `e2ee_set_id` of its e2ee set, if there is one.
+/// - `wrap_number` counts the wraps of the account's password, from 0 (`revocations.rs`).
+/// - `set_id` is the id of the set in the account's own vault, `e2ee_set_id` that of its e2ee set,
+///   if there is one.
 /// - `e2ee_key_id` is NULL until the first push, and empty if the messages are plain.
-/// - `e2ee_vault_id` is the sub-vault that is the e2ee set (`encryption_mode.rs`).
-/// - A limit of NULL is the server's default.
+/// - `e2ee_vault_id` is the sub-vault with the e2ee set (`encryption_mode.rs`).
+/// - A limit of NULL means the server's default.
 const TABLES: Migration = Migration {
     version: 7,
     sql: "
@@ -87,14 +88,14 @@ pub(crate) fn open(databases: &Databases, data: &Path) -> Result<Arc<Database>> 
     let options = || DatabaseOptions {
         migrations: MIGRATIONS,
         create: true,
-        // Nobody else has these rows: a backup may.
+        // These rows exist nowhere else, except perhaps in a backup.
         damage: DamagePolicy::Report,
         ..DatabaseOptions::new(FileEncryption::None)
     };
     Ok(databases.open(&data.join(ACCOUNTS_FILE), options)?)
 }
 
-/// Refuses a data directory whose restore has not finished.
+/// Refuses a data directory whose restore is not complete.
 pub fn check_restored(data: &Path) -> Result<()> {
     if data.join(RESTORING).exists() {
         return Err(Error::UnfinishedRestore { path: data.to_owned() });
@@ -102,8 +103,8 @@ pub fn check_restored(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes a data directory, unless it is there. Who else has an account on the machine has no
-/// business among the wrapped keys.
+/// Creates a data directory if it is missing. Other users of the machine must not read the wrapped
+/// keys.
 pub fn make_data_directory(path: &Path) -> Result<()> {
     let mut directory = std::fs::DirBuilder::new();
     #[cfg(unix)]
@@ -112,7 +113,7 @@ pub fn make_data_directory(path: &Path) -> Result<()> {
     Ok(made.map_err(|source| engine::Error::Io { path: path.to_owned(), source })?)
 }
 
-/// Runs a transaction, and answers when it is on the disk.
+/// Runs a transaction and returns when it is on the disk.
 pub(crate) fn write<T: Send + 'static>(
     database: &Database,
     transaction: impl Fn(&Connection) -> Result<T> + Send + 'static,
@@ -124,7 +125,7 @@ pub(crate) fn write<T: Send + 'static>(
     pending.wait()
 }
 
-/// A time as SQLite stores it, whose integers are signed.
+/// Converts a time to SQLite's signed integers.
 pub(crate) fn to_column(time_ms: u64) -> i64 {
     time_ms.cast_signed()
 }

@@ -1,8 +1,8 @@
-//! Further vaults of an account, each for one thing of many: a budget, say.
+//! Sub-vaults of an account, such as one for each budget.
 //!
-//! Which there are is known here without a key, so that all of them go when the account goes. What
-//! they are called is not: a vault's id and key come from the account's key and the name, so who
-//! has the key finds a vault by its name, and nobody else learns a name from an id.
+//! Their ids are stored here without a key, so that all of them are deleted with the account. Their
+//! names are not: a sub-vault's id and key are derived from the account's key and the name. So a
+//! client with the key finds a sub-vault by its name, and no one else learns a name from an id.
 //!
 //! ```text
 //! id    HKDF-SHA256(account's key, info "warren sub-vault id 1" name), the first 16 bytes
@@ -23,13 +23,13 @@ const ID_INFO: &[u8] = b"warren sub-vault id 1";
 const KEY_INFO: &[u8] = b"warren sub-vault key 1";
 
 impl UnlockedAccount {
-    /// The vault of this name, whether it is there or not.
+    /// Returns the id of the sub-vault with this name, whether it exists or not.
     pub fn sub_vault_id(&self, name: &str) -> VaultId {
         let id = derive(self.key.as_bytes(), &[ID_INFO, name.as_bytes()].concat());
         VaultId::from_bytes(id.first_chunk().expect("16 of 32 bytes"))
     }
 
-    /// Who may open one of the account's further vaults.
+    /// Returns access to one of the account's sub-vaults.
     #[must_use]
     pub fn sub_vault(&self, vault: &VaultId) -> Self {
         let key = derive(self.key.as_bytes(), &[KEY_INFO, vault.as_str().as_bytes()].concat());
@@ -39,9 +39,9 @@ impl UnlockedAccount {
 }
 
 impl Accounts {
-    /// Notes a sub-vault, before it is made. One that is noted already is no error.
+    /// Records a sub-vault before it is created. Does not fail if it is recorded already.
     ///
-    /// [`Error::TooManySubVaults`] past [`SUB_VAULTS_COUNT_MAX`].
+    /// Returns [`Error::TooManySubVaults`] beyond [`SUB_VAULTS_COUNT_MAX`].
     pub fn add_sub_vault(&self, account: AccountId, vault: &VaultId) -> Result<()> {
         let vault = vault.clone();
         schema::write(&self.database, move |db| {
@@ -65,7 +65,7 @@ impl Accounts {
         })
     }
 
-    /// The account's further vaults, in no order that says anything.
+    /// Returns the account's sub-vaults, in no meaningful order.
     pub fn sub_vaults(&self, account: AccountId) -> Result<Vec<VaultId>> {
         self.database.read(|db| {
             let sql = "SELECT vault_id FROM sub_vault WHERE account_id = ?1 ORDER BY vault_id";
@@ -76,7 +76,7 @@ impl Accounts {
         })
     }
 
-    /// Forgets a sub-vault, after it was removed. One that is not there is no error.
+    /// Deletes the record of a sub-vault after it was removed. Does not fail if it is missing.
     pub fn remove_sub_vault(&self, account: AccountId, vault: &VaultId) -> Result<()> {
         let vault = vault.clone();
         schema::write(&self.database, move |db| {

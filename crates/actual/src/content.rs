@@ -1,25 +1,27 @@
-//! The content of a Warren message for Actual: whether the app encrypted it, then the app's bytes.
+//! Packs the content of a message of Actual's apps into a Warren message: a flag for whether the
+//! app encrypted it, then the app's bytes.
 //!
 //! # Not here
-//! - The timestamp: it is the message's own. What the app's bytes mean: no server knows.
+//! - The timestamp: it is the message's own.
+//! - The meaning of the app's bytes, which no server can know.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 const PLAIN: u8 = 0;
 const ENCRYPTED: u8 = 1;
 
-/// A content that no [`pack`] made.
+/// An error for a content that [`pack`] did not produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message's content is damaged")]
 pub struct DamagedContent;
 
-/// What is kept of an envelope beside its timestamp.
+/// Packs everything of an envelope except its timestamp.
 pub fn pack(is_encrypted: bool, content: &Bytes) -> Bytes {
     pack_into(&mut BytesMut::with_capacity(packed_bytes(content)), is_encrypted, content)
 }
 
-/// [`pack`], taking the room from a buffer: the contents of a request share one allocation if it
-/// has the sum of their [`packed_bytes`].
+/// Does the same as [`pack`], but takes the memory from a buffer: the contents of a request share
+/// one allocation if the buffer's capacity is the sum of their [`packed_bytes`].
 pub fn pack_into(buffer: &mut BytesMut, is_encrypted: bool, content: &Bytes) -> Bytes {
     buffer.reserve(packed_bytes(content));
     buffer.put_u8(if is_encrypted { ENCRYPTED } else { PLAIN });
@@ -27,12 +29,12 @@ pub fn pack_into(buffer: &mut BytesMut, is_encrypted: bool, content: &Bytes) -> 
     buffer.split().freeze()
 }
 
-/// How long it is packed.
+/// Returns the length of a content after [`pack`].
 pub fn packed_bytes(content: &Bytes) -> usize {
     1 + content.len()
 }
 
-/// What [`pack`] took, without a copy.
+/// Returns the arguments of [`pack`], without a copy.
 pub fn unpack(packed: &Bytes) -> Result<(bool, Bytes), DamagedContent> {
     match packed.first() {
         Some(&flag @ (PLAIN | ENCRYPTED)) => Ok((flag == ENCRYPTED, packed.slice(1..))),

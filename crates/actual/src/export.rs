@@ -1,5 +1,5 @@
-//! A budget as the archive that Actual's apps import: the file that an app uploaded last, with all
-//! messages since then applied to it, as an app does that opens the budget on a new device.
+//! Exports a budget as the archive that Actual's apps import: the file that an app uploaded last,
+//! with all later messages applied, just as an app does when it opens the budget on a new device.
 //!
 //! ```text
 //! vault ─┬─ chunks ──► key ─► archive ─► replay (SQLite, in memory) ─► archive
@@ -7,13 +7,13 @@
 //! ```
 //!
 //! # Invariants
-//! - All messages are in the archive, or there is none.
+//! - An archive contains all messages; otherwise the export fails.
 //! - Nothing is written to a disk.
-//! - The archive has no token and names no server: the uploaded file may have both.
+//! - The archive contains no token and names no server, though the uploaded file may contain both.
 //!
 //! # Not here
-//! - Migrations of the budget's tables, which the apps have: messages for a column that the file
-//!   lacks are an error.
+//! - Migrations of the budget's tables: only the apps have them. A message for a column that the
+//!   file lacks is an error.
 
 mod archive;
 mod error;
@@ -37,30 +37,30 @@ use crate::gateway_state::BudgetFile;
 use crate::inventory::StoredBudget;
 use crate::since;
 
-/// Messages, and bytes of their contents, that are in memory at one time.
+/// Limits of a page of messages in memory: their count, and the bytes of their contents.
 const PAGE_COUNT_MAX: usize = 10_000;
 const PAGE_BYTES_MAX: usize = 1 << 20;
-/// What a budget's metadata says of one server and one device: another one has its own.
+/// Members of a budget's metadata that concern one server or one device.
 const METADATA_OF_A_DEVICE: [&str; 6] =
     ["cloudFileId", "encryptKeyId", "groupId", "lastSyncedTimestamp", "lastUploaded", "userId"];
 
-/// A budget that can be imported.
+/// An exported budget, which Actual's apps can import.
 pub struct ExportedBudget {
-    /// A ZIP archive.
+    /// The budget as a ZIP archive.
     pub archive: Vec<u8>,
-    /// What the apps call it.
+    /// The name that the apps show for the budget.
     pub name: Option<String>,
-    /// Messages that the uploaded file did not have, and that were applied to it.
+    /// The number of messages that the uploaded file lacked and that the export applied.
     pub applied_messages_count: u64,
 }
 
 impl StoredBudget {
-    /// Whether [`Self::export`] needs the password that the apps encrypt the budget with.
+    /// Returns whether [`Self::export`] needs the password that the apps encrypt the budget with.
     pub fn is_encrypted(&self) -> bool {
         self.budget.encrypt_meta.is_some() || self.budget.key.id.is_some()
     }
 
-    /// Makes the archive; blocks. `password` is the one that the apps encrypt with.
+    /// Creates the archive; blocks. `password` is the one that the apps encrypt with.
     pub fn export(
         &self,
         runtime: &Handle,
@@ -132,7 +132,8 @@ fn decode(
     CellMessage::decode(&opened[..]).map_err(damaged)
 }
 
-/// Metadata for any device: the one that imports it stamps with a name of its own.
+/// Removes everything that belongs to one device: the importing device then uses a node id of its
+/// own.
 fn make_portable(metadata: &mut Map<String, Value>) {
     for member in METADATA_OF_A_DEVICE {
         metadata.remove(member);

@@ -1,18 +1,18 @@
-//! The gateway: the endpoints that Actual's apps call, answered from Warren's vaults.
+//! Serves the endpoints that Actual's apps call, from Warren's vaults.
 //!
-//! One Warren account stands for the published server's one user (its password mode). Each login
-//! gets a token of its own, which is a device of that account; each budget has a vault of its own,
-//! found by its file id with the account's key.
+//! One Warren account represents the single user of the published server (its password mode). Each
+//! login creates a token, which is a device of that account. Each budget has a vault of its own,
+//! whose id is derived from the file id with the account's key.
 //!
 //! ```text
-//! router ─► session (token) ─► budget (vault, record) ─► files · blob · sync ─► fault
+//! router ─► session (token) ─► budget (vault, state) ─► files · upload · download · sync ─► error
 //! ```
 //!
 //! # Invariants
-//! - What apps look at is as the published server has it: statuses, reasons, media types, the order
-//!   of checks. `vectors/actual/cases` holds both to it.
-//! - A budget's record is checked again in the transaction that changes it.
-//! - Answers are made page by page; a request's messages are the most that is held in memory.
+//! - Everything that apps rely on matches the published server: statuses, reasons, media types, the
+//!   order of checks. The cases in `vectors/actual/cases` run against both.
+//! - A budget's gateway state is checked again in the transaction that changes it.
+//! - Responses are created page by page; at most the messages of one request are in memory.
 
 mod account;
 mod budget;
@@ -51,19 +51,19 @@ pub(crate) use self::upload::PIECE_BYTES;
 use self::upload_locks::UploadLocks;
 use self::web_files::WebFiles;
 
-/// Longer than an app is busy between two requests: importing a thousand transactions takes it
+/// The longest pause between two requests of a busy app: importing a thousand transactions takes it
 /// ten seconds.
 pub const IDLE_MAX: Duration = Duration::from_mins(2);
-/// Answers below this are not worth compressing.
+/// Responses below this size are not worth compressing.
 const COMPRESSED_BYTES_MIN: u64 = 1_024;
 
-/// The routes.
+/// Builds the gateway's routes.
 pub fn router(services: GatewayServices, settings: GatewaySettings) -> Router {
     let web = WebFiles::new(settings.web.clone(), settings.data);
     let (last_seen, uploads) = (LastSeenCache::default(), UploadLocks::default());
     let gateway = ActualGateway { services, settings, last_seen, uploads, web };
     let is_worth_it = SizeAbove::new(COMPRESSED_BYTES_MIN)
-        // A budget file is a ZIP archive, or encrypted.
+        // A budget file is a ZIP archive or encrypted, so it does not compress.
         .and(NotForContentType::new(download::MEDIA_TYPE))
         .and(NotForContentType::IMAGES);
     let compression = CompressionLayer::new()
@@ -74,13 +74,13 @@ pub fn router(services: GatewayServices, settings: GatewaySettings) -> Router {
         .fallback(fallback::fallback)
         .with_state(Arc::new(gateway))
         .layer(compression)
-        // Its limits count what comes out of it.
+        // The limits of a body count its decompressed bytes.
         .layer(RequestDecompressionLayer::new())
         .layer(from_fn(cors::answer))
 }
 
 fn endpoints() -> Router<Arc<ActualGateway>> {
-    // By another method an endpoint is no endpoint: no answer here is 405.
+    // The published server never answers 405: a path with another method is like an unknown path.
     let path = || -> MethodRouter<Arc<ActualGateway>> { any(fallback::fallback) };
     Router::new()
         .route("/account/needs-bootstrap", path().get(account::needs_bootstrap))

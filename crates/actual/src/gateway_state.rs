@@ -1,15 +1,17 @@
-//! What the gateway keeps in a vault's record (`docs/reference/formats/15-actual.md`).
+//! Encodes the gateway state that a vault stores for Actual
+//! (`docs/reference/formats/15-actual.md`).
 //!
 //! ```text
 //! budget's record = 01 length header trie       length: LEB128, of the header
 //! owner's record  = 01 header                   headers are protobuf
 //! ```
-//! The trie is last, so that a sync reads the header without it: [`BudgetState::decode`] hands out
-//! the trie's bytes for [`MerkleTrie::decode`](crate::trie::MerkleTrie::decode) or
+//! The trie comes last, so that a sync can read the header without it:
+//! [`BudgetState::decode_record`] returns the trie's bytes for
+//! [`MerkleTrie::decode`](crate::trie::MerkleTrie::decode) or
 //! [`MerkleTrie::write_json_of`](crate::trie::MerkleTrie::write_json_of).
 //!
 //! # Not here
-//! - Which account and vault: the gateway.
+//! - The account and the vault of a state: the gateway finds them.
 
 use std::collections::BTreeMap;
 
@@ -19,101 +21,102 @@ use sync_store::BoxError;
 
 use crate::trie::MerkleTrie;
 
-/// The version of both records.
+/// The version of both states.
 const VERSION: u8 = 1;
 /// The lowest format of a budget that syncs.
 const SYNC_FORMAT: f64 = 2.0;
 
-/// A record that this version cannot read.
+/// An error for a gateway state that this version cannot read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DamagedGatewayState {
-    /// Written by a newer Warren.
+    /// A newer Warren wrote the state.
     #[error(
         "the budget's state has version {0}, but this version of Warren supports only version \
          {VERSION}; update Warren"
     )]
     Version(u8),
-    /// Not what was written.
+    /// The state was altered after it was written.
     #[error("the budget's state is damaged: {0}")]
     Header(#[from] prost::DecodeError),
 }
 
-/// A budget, apart from its messages. Texts are as the app sent them.
+/// The state of a budget, without its messages. Texts are stored as the app sent them.
 #[derive(Clone, PartialEq, Message)]
 pub struct BudgetState {
-    /// The budget's id for ever.
+    /// The permanent id of the budget.
     #[prost(string, tag = "1")]
     pub file_id: String,
-    /// Its messages since the last reset; `None` until the next upload.
+    /// The id of the budget's messages since the last reset; `None` until the next upload.
     #[prost(string, optional, tag = "2")]
     pub group_id: Option<String>,
-    /// As shown to people.
+    /// The name that people see.
     #[prost(string, optional, tag = "3")]
     pub name: Option<String>,
-    /// Of the file, as the app calls it.
+    /// The format of the file, in the app's terms.
     #[prost(string, optional, tag = "4")]
     pub format: Option<String>,
-    /// JSON: how the file is encrypted.
+    /// The parameters with which the file is encrypted, as JSON.
     #[prost(string, optional, tag = "5")]
     pub encrypt_meta: Option<String>,
     /// The registered key.
     #[prost(message, required, tag = "6")]
     pub key: BudgetKey,
-    /// Whether a user deleted it.
+    /// Whether a user deleted the budget.
     #[prost(bool, tag = "7")]
     pub is_deleted: bool,
     /// The uploaded file.
     #[prost(message, optional, tag = "8")]
     pub file: Option<BudgetFile>,
-    /// Milliseconds since 1970.
+    /// The time of creation in milliseconds since 1970.
     #[prost(uint64, tag = "9")]
     pub created_ms: u64,
 }
 
-/// What the server knows of the key that apps encrypt with: never the key.
+/// Data about the key that apps encrypt with, but never the key itself.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct BudgetKey {
-    /// Its name.
+    /// The id of the key.
     #[prost(string, optional, tag = "1")]
     pub id: Option<String>,
-    /// For deriving it from the user's password.
+    /// The salt to derive the key from the user's password.
     #[prost(string, optional, tag = "2")]
     pub salt: Option<String>,
-    /// JSON: something encrypted, to try a password on.
+    /// An encrypted sample to check a password with, as JSON.
     #[prost(string, optional, tag = "3")]
     pub test: Option<String>,
 }
 
-/// A budget's file, which is in the vault's chunks.
+/// A budget's file, which is stored in the vault's chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct BudgetFile {
-    /// The number under which its chunks are.
+    /// The id of the blob that consists of the file's chunks.
     #[prost(uint64, tag = "1")]
     pub blob: u64,
-    /// Its length.
+    /// The length of the file.
     #[prost(uint64, tag = "2")]
     pub bytes: u64,
-    /// Milliseconds since 1970.
+    /// The time of the upload in milliseconds since 1970.
     #[prost(uint64, tag = "3")]
     pub modified_ms: u64,
 }
 
 impl BudgetState {
-    /// Appends the record up to the trie; the trie's bytes must follow.
+    /// Appends the state up to the trie; the trie's bytes must follow.
     pub fn encode_header(&self, out: &mut Vec<u8>) {
         out.push(VERSION);
         self.encode_length_delimited(out).expect("a vector has room");
     }
 
-    /// The budget and the trie's bytes; `None` if the record is empty: there is no budget.
+    /// Decodes the budget and returns the trie's bytes; `None` if the state is empty: there is no
+    /// budget.
     pub fn decode_record(record: &[u8]) -> Result<Option<(Self, &[u8])>, DamagedGatewayState> {
         let Some(mut rest) = after_version(record)? else { return Ok(None) };
         let budget = Self::decode_length_delimited(&mut rest)?;
         Ok(Some((budget, rest)))
     }
 
-    /// Whether its file is of a format from before syncing, or of none that is known. A text that
-    /// is no number counts as recent, as the published server has it.
+    /// Returns whether the file has a format from before syncing, or none. Like the published
+    /// server, it treats a text that is not a number as a recent format.
     pub fn is_old_format(&self) -> bool {
         let number = |format: &str| format.trim().parse::<f64>();
         let is_old = |format| number(format).is_ok_and(|number| number < SYNC_FORMAT);
@@ -121,10 +124,10 @@ impl BudgetState {
     }
 }
 
-/// The one user, in the account's own vault.
+/// The state of the single user, in the account's own vault.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct OwnerState {
-    /// A UUID.
+    /// The user's id, a UUID.
     #[prost(string, tag = "1")]
     pub user_id: String,
     /// The server's preferences.
@@ -133,21 +136,22 @@ pub struct OwnerState {
 }
 
 impl OwnerState {
-    /// The whole record.
+    /// Encodes the whole state.
     pub fn encode_record(&self) -> Vec<u8> {
         let mut record = vec![VERSION];
         self.encode(&mut record).expect("a vector has room");
         record
     }
 
-    /// `None` if the record is empty: there is no user.
+    /// Decodes the state; `None` if it is empty: there is no user.
     pub fn decode_record(record: &[u8]) -> Result<Option<Self>, DamagedGatewayState> {
         let Some(rest) = after_version(record)? else { return Ok(None) };
         Ok(Some(Self::decode(rest)?))
     }
 }
 
-/// The record of a vault whose messages are these alone: with their trie. Any other record stays.
+/// Rebuilds the trie of a state from the vault's timestamps. A state that cannot be read is
+/// unchanged.
 pub fn repair_gateway_state(record: &[u8], timestamps: &[Timestamp]) -> Result<Vec<u8>, BoxError> {
     let Ok(Some((_, trie))) = BudgetState::decode_record(record) else {
         return Ok(record.to_vec());
@@ -163,7 +167,7 @@ pub fn repair_gateway_state(record: &[u8], timestamps: &[Timestamp]) -> Result<V
     Ok(with_trie(record, trie, &repaired))
 }
 
-/// A budget's record with another trie than `old`, which are its last bytes.
+/// Replaces the trie of a budget's state; `old` is the state's last bytes.
 pub(crate) fn with_trie(record: &[u8], old: &[u8], new: &MerkleTrie) -> Vec<u8> {
     let mut record = record[..record.len() - old.len()].to_vec();
     new.encode(&mut record);

@@ -1,23 +1,23 @@
-//! Takes over the data of a published server, so that its apps go on with Warren as if nothing had
-//! happened: same tokens, same password, same bytes to compare.
+//! Imports the data of a published server, so that its apps continue with Warren unchanged: with
+//! the same tokens, the same password and the same bytes to compare.
 //!
 //! ```text
-//! published (account.sqlite) ─┐
-//! password (is it the one?)   ├─► import ─► budget (file, messages, record) ─► vault
-//! old_file (SQLite, unchanged)┘
+//! source_server (account.sqlite) ─┐
+//! password (check)                ├─► import ─► budget (file, messages, state) ─► vault
+//! old_file (SQLite, unchanged)   ─┘
 //! ```
 //!
 //! # Invariants
-//! - Nothing in the old server's folders is changed, so it can be started again at any time.
+//! - Nothing in the old server's directories changes, so it can be started again at any time.
 //! - The account gets its login at the very end. Until then it has another one, which no gateway
-//!   looks for: an import that broke off has left nothing but what the next one removes.
-//! - A trie is taken over as it is if its root is that of the messages, else made from them. Below
-//!   the root it may rightly differ from one made anew: a node whose hash has come to be 0 keeps
-//!   what it has and not what was pruned before.
+//!   uses: an interrupted import leaves only data that the next one removes.
+//! - The old server's trie is imported unchanged if its root is that of the messages; otherwise the
+//!   trie is rebuilt from them. Below the root it may correctly differ from a rebuilt one: a node
+//!   whose hash has become 0 keeps its children, but not those that were pruned before.
 //!
 //! # Not here
-//! - Whether the old server still runs: the caller sees who has [`SourceServer::account_file`]
-//!   open.
+//! - Checking whether the old server still runs: the caller checks which process has
+//!   [`SourceServer::account_file`] open.
 
 mod budget;
 mod error;
@@ -39,25 +39,26 @@ pub use self::report::{
 };
 pub use self::source_server::SourceServer;
 
-/// What an account is called, after its later login, while it is being filled.
+/// The suffix of an account's login during the import.
 const UNFINISHED: &str = ".unfinished-import";
-/// What the devices that bring their token are called.
+/// The name of devices whose tokens are imported.
 const DEVICE_NAME: &str = "Actual, before the import";
 
-/// Where the data goes.
+/// The destination of an import.
 pub struct ImportDestination<'a> {
-    /// Of the data directory.
+    /// The accounts of the data directory.
     pub accounts: &'a Accounts,
-    /// Of the same.
+    /// The vaults of the same data directory.
     pub vaults: &'a Vaults,
-    /// The account that will stand for the old server's user; there is none of this login.
+    /// The login of the account that will represent the old server's user; it must not exist yet.
     pub login: &'a Login,
-    /// Where vaults work.
+    /// The runtime on which vaults work.
     pub runtime: &'a Handle,
 }
 
-/// Takes everything over; blocks. `password` is the old server's: the caller has had it checked
-/// ([`SourceServer::check_password`]). `progress` is told how many messages of how many are stored.
+/// Imports everything; blocks. `password` is the old server's, which the caller has checked
+/// ([`SourceServer::check_password`]). `progress` receives the number of messages that are stored
+/// and their total.
 pub fn import(
     published: &SourceServer,
     to: &ImportDestination<'_>,
@@ -87,7 +88,7 @@ pub fn import(
     finished
 }
 
-/// Removes what an import that broke off has left, the account last. False if there is nothing.
+/// Removes the remains of an interrupted import, the account last; false if there are none.
 fn discard(to: &ImportDestination<'_>, unfinished: &Login) -> Result<bool, ImportError> {
     let account = match to.accounts.find(unfinished) {
         Err(accounts::Error::NotFound) => return Ok(false),
@@ -119,7 +120,7 @@ impl AccountImport<'_> {
             let id = self.unlocked.sub_vault_id(&file.id);
             self.to.accounts.add_sub_vault(self.unlocked.account, &id)?;
             let vault = self.to.vaults.open(&self.unlocked.sub_vault(&id))?;
-            // The old server lists budgets in the order in which they were made, but not when.
+            // The old server lists budgets in order of creation, but without the time.
             let created_ms = (self.now_ms + number).saturating_sub(count);
             let taken = budget::import_budget(&vault, published, file, created_ms, &mut progress);
             budgets.push(self.to.runtime.block_on(taken)?);

@@ -1,8 +1,8 @@
-//! Which budgets an account has, for its operator; and a deleted one brought back.
+//! Lists an account's budgets for the operator, and restores deleted ones.
 //!
 //! # Not here
-//! - What the budgets' messages mean: no server knows. With the key of one that is encrypted,
-//!   `export` does.
+//! - The meaning of the budgets' messages, which no server knows. `export` reads them, for an
+//!   encrypted budget with its key.
 
 use std::sync::Arc;
 
@@ -15,43 +15,43 @@ use crate::gateway_state::{BudgetState, DamagedGatewayState};
 use crate::since;
 use crate::trie::{DamagedTrie, MerkleTrie};
 
-/// Messages, and bytes of their contents, that are in memory at one time.
+/// Limits of a page of messages in memory: their count, and the bytes of their contents.
 const PAGE_COUNT_MAX: usize = 10_000;
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
-/// Why it cannot be told or done.
+/// The reason why budgets cannot be listed or restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InventoryError {
     /// No budget has this id or name.
     #[error("{what} {named} not found")]
     NotFound {
-        /// What kind was looked for.
+        /// The kind of budget that was searched for.
         what: &'static str,
-        /// What was asked for.
+        /// The id or name that was searched for.
         named: String,
     },
     /// More than one budget has this name.
     #[error("more than one budget is named {named}: use an id, {}", ids.join(" or "))]
     Ambiguous {
-        /// What was asked for.
+        /// The name that was searched for.
         named: String,
-        /// Their file ids.
+        /// The file ids of these budgets.
         ids: Vec<String>,
     },
-    /// Nothing is to be brought back.
+    /// The budget is not deleted, so it cannot be restored.
     #[error("the budget {named} is not deleted")]
     NotDeleted {
-        /// What was asked for.
+        /// The id or name that was searched for.
         named: String,
     },
-    /// The accounts refused.
+    /// The accounts returned an error.
     #[error(transparent)]
     Accounts(#[from] accounts::Error),
-    /// A vault refused.
+    /// A vault returned an error.
     #[error(transparent)]
     Store(#[from] sync_store::Error),
-    /// A budget's record cannot be read.
+    /// A budget's gateway state cannot be read.
     #[error(transparent)]
     Record(#[from] DamagedGatewayState),
     /// A budget's trie cannot be read.
@@ -59,60 +59,60 @@ pub enum InventoryError {
     Trie(#[from] DamagedTrie),
 }
 
-/// An account's budgets on its data directory. Its calls block.
+/// The budgets of an account in a data directory. Its methods block.
 pub struct BudgetInventory<'a> {
-    /// Of the data directory.
+    /// The accounts of the data directory.
     pub accounts: &'a Accounts,
-    /// Of the same.
+    /// The vaults of the same data directory.
     pub vaults: &'a Vaults,
-    /// Where vaults work.
+    /// The runtime on which vaults work.
     pub runtime: &'a Handle,
-    /// The account.
+    /// The account whose budgets are listed.
     pub unlocked: &'a UnlockedAccount,
 }
 
-/// A budget as it is listed.
+/// An entry in the list of budgets.
 #[derive(Clone, Debug)]
 pub struct BudgetListing {
-    /// Its record.
+    /// The gateway state of the budget.
     pub budget: BudgetState,
-    /// Since the last reset.
+    /// The number of messages since the last reset.
     pub messages_count: u64,
-    /// Of the messages' contents.
+    /// The size of the messages' contents in bytes.
     pub content_bytes: u64,
-    /// Whether the trie is that of the messages, by its root; `None` if that was not asked.
+    /// Whether the trie's root is that of the messages; `None` if this was not verified.
     pub is_verified: Option<bool>,
 }
 
 /// A budget with its vault, as it was when it was read.
 pub struct StoredBudget {
-    /// Its record.
+    /// The gateway state of the budget.
     pub budget: BudgetState,
     pub(crate) vault: Vault,
     pub(crate) snapshot: GatewaySnapshot,
 }
 
 impl BudgetInventory<'_> {
-    /// All budgets in the order in which they were made, deleted ones, too. Verifying reads all
+    /// Lists all budgets in order of creation, including deleted ones. Verifying reads all
     /// messages.
     pub fn list(&self, verify: bool) -> Result<Vec<BudgetListing>, InventoryError> {
         let listed = self.stored()?.into_iter();
         listed.map(|stored| self.runtime.block_on(stored.describe(verify))).collect()
     }
 
-    /// The budgets that are not deleted.
+    /// Returns the budgets that are not deleted.
     pub fn all(&self) -> Result<Vec<StoredBudget>, InventoryError> {
         let mut stored = self.stored()?;
         stored.retain(|stored| !stored.budget.is_deleted);
         Ok(stored)
     }
 
-    /// A budget by its name, if it is not deleted, or by its file id or group id.
+    /// Finds a budget by its file id or group id or, if it is not deleted, by its name.
     pub fn find(&self, named: &str) -> Result<StoredBudget, InventoryError> {
         find(self.stored()?, named, "budget", |budget| !budget.is_deleted)
     }
 
-    /// Shows a deleted budget to the apps again, with everything that it held.
+    /// Restores a deleted budget with all its contents, so that the apps show it again.
     pub fn restore(&self, named: &str) -> Result<BudgetState, InventoryError> {
         let stored = find(self.stored()?, named, "deleted budget", |budget| budget.is_deleted)?;
         if !stored.budget.is_deleted {
@@ -127,7 +127,7 @@ impl BudgetInventory<'_> {
         for id in self.accounts.sub_vaults(self.unlocked.account)? {
             let vault = self.vaults.open(&self.unlocked.sub_vault(&id))?;
             let snapshot = self.runtime.block_on(vault.gateway_state())?;
-            // None as long as its first upload has not come to its end.
+            // The state is empty until the first upload is complete.
             if let Some((budget, _)) = BudgetState::decode_record(&snapshot.state)? {
                 budgets.push(StoredBudget { budget, vault, snapshot });
             }
@@ -141,7 +141,7 @@ impl BudgetInventory<'_> {
     }
 }
 
-/// An id names any budget; a name, only one that is wanted.
+/// Finds a budget: an id matches any budget, a name only those for which `is_wanted` holds.
 fn find(
     all: Vec<StoredBudget>,
     named: &str,
@@ -179,7 +179,7 @@ impl StoredBudget {
         })
     }
 
-    /// Whether the trie's root is that of all messages.
+    /// Returns whether the trie's root is that of all messages.
     async fn verify(&self) -> Result<bool, InventoryError> {
         let mut of_messages = MerkleTrie::new();
         let mut next = Some(Timestamp::ZERO);

@@ -1,19 +1,19 @@
-//! Actual Budget's sync protocol on Warren's vaults.
+//! Implements Actual Budget's sync protocol on Warren's vaults.
 //!
 //! ```text
-//! gateway ─► record · trie · content · since · wire
+//! gateway ─► gateway_state · trie · content · since · wire
 //! import  ─┤
 //! inventory┤
 //! export  ─┘
 //! ```
-//! The gateway answers requests, the import takes over what another server has, the inventory says
-//! what there is, the export makes of a budget what apps import; the other modules are plain
-//! functions and values, which do no I/O, read no clock and draw no random numbers.
+//! The gateway answers requests, the import copies the data of another server, the inventory lists
+//! the budgets, and the export turns a budget into an archive that apps import. The other modules
+//! are plain functions and values, which do no I/O, read no clock and draw no random numbers.
 //!
 //! # Invariants
-//! - What an app compares is byte for byte what the published server answers: the trie's JSON, the
-//!   protobuf messages. `vectors/actual/published.json` was made by the published packages.
-//! - A decoder answers damaged bytes with an error (`docs/reference/formats/15-actual.md`).
+//! - Everything that an app compares matches the published server byte for byte: the trie's JSON
+//!   and the protobuf messages. The published packages created `vectors/actual/published.json`.
+//! - Decoders return an error for damaged bytes (`docs/reference/formats/15-actual.md`).
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

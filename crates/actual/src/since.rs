@@ -1,15 +1,17 @@
-//! From where an app wants messages: any text, compared with timestamps as text.
+//! Finds the first message that an app requests: it sends any text, which is compared with
+//! timestamps as text.
 
 use crdt::Timestamp;
 
-/// The smallest timestamp whose text sorts after `since`, byte by byte; `None` if there is none.
+/// Returns the smallest timestamp whose text sorts after `since`, byte by byte; `None` if there is
+/// none.
 ///
-/// Text and binary form sort alike, so that this is where an answer begins.
+/// Text and binary form sort alike, so a response begins at this timestamp.
 pub fn after(since: &str) -> Option<Timestamp> {
     let is_after = |number| {
         timestamp(number).is_some_and(|timestamp| timestamp.to_text()[..] > *since.as_bytes())
     };
-    // The greatest number that is no timestamp any more, so the search stays among timestamps.
+    // The smallest number above all timestamps, so the search stays among timestamps.
     let end = u128::from(Timestamp::MILLIS_MAX + 1) << 80;
     let (mut low, mut high) = (0, end);
     while low < high {
@@ -23,7 +25,7 @@ pub fn after(since: &str) -> Option<Timestamp> {
     timestamp(low)
 }
 
-/// The smallest timestamp after this one.
+/// Returns the next timestamp after this one.
 pub fn following(timestamp: Timestamp) -> Option<Timestamp> {
     let number = u128::from_be_bytes(timestamp.to_bytes()) + 1;
     Timestamp::from_bytes(&number.to_be_bytes()).ok()
@@ -40,12 +42,13 @@ mod tests {
 
     use super::*;
 
-    /// The timestamp one below, if there is one.
+    /// Returns the previous timestamp, if there is one.
     fn before(t: Timestamp) -> Option<Timestamp> {
         timestamp(u128::from_be_bytes(t.to_bytes()).checked_sub(1)?)
     }
 
-    /// `after` against its definition: its text is greater, that of the one below is not.
+    /// Checks `after` against its definition: the text of its result is greater than `since`, and
+    /// the text of the timestamp before is not.
     fn is_right(since: &str) -> bool {
         let last = Timestamp::new(Timestamp::MILLIS_MAX, u16::MAX, NodeId(u64::MAX)).unwrap();
         let Some(found) = after(since) else { return *last.to_string() <= *since };
@@ -75,7 +78,7 @@ mod tests {
         // Lower case sorts after every counter that begins with a digit or an upper-case letter.
         let lower = "2024-03-05T10:20:30.123Z-a";
         assert_eq!(at(lower), "2024-03-05T10:20:30.124Z-0000-0000000000000000");
-        // As does upper case before a node's letters.
+        // Upper case sorts before the letters of a node id.
         let upper = "2024-03-05T10:20:30.123Z-0000-A000000000000000";
         assert_eq!(at(upper), "2024-03-05T10:20:30.123Z-0000-a000000000000000");
         assert_eq!(after("undefined"), None);

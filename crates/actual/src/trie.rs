@@ -1,10 +1,10 @@
-//! The minute trie: what an app compares with the server's to see whether both have the same
+//! The minute trie, which an app compares with the server's to find out whether both have the same
 //! messages.
 //!
 //! A message's key is its minute since 1970 in base 3, most significant digit first, without
-//! leading zeros. Its hash is `XORed` into every node on the way, the root and the last included, so
-//! that a node's hash stands for all messages under it. A key may end at a node that has children:
-//! keys have different lengths.
+//! leading zeros. Its hash is `XORed` into every node of its path, including the root and the last
+//! node, so a node's hash represents all messages below it. A key may end at a node that has
+//! children, because keys differ in length.
 //!
 //! ```text
 //! {"1":{"0":{"hash":-17},"2":{"hash":5},"hash":-22},"hash":-22}
@@ -12,11 +12,11 @@
 //!
 //! # Invariants
 //! - Every node has a hash; the trie without messages has no node and is `{}` in JSON.
-//! - A path has at most [`KEY_DIGITS_MAX`] digits, so recursion is bounded by it.
+//! - A path has at most [`KEY_DIGITS_MAX`] digits, which bounds the recursion.
 //! - [`MerkleTrie::prune`] keeps every hash: a node's hash covers messages whose nodes are gone.
 //!
 //! # Not here
-//! - Comparing two tries: apps do, servers do not.
+//! - Comparing two tries: only apps do this.
 
 mod binary;
 mod json;
@@ -29,36 +29,36 @@ use crdt::Timestamp;
 pub use self::binary::DamagedTrie;
 pub use self::json::ParseTrieError;
 
-/// Digits of the key of the year 9999's last minute; 16 from 1997 to 2051.
+/// The number of digits in the key of the last minute of the year 9999; 16 from 1997 to 2051.
 pub const KEY_DIGITS_MAX: usize = 21;
 
-/// How many children of a node pruning keeps.
+/// The number of children that a node keeps when it is pruned.
 const KEPT: usize = 2;
 
-/// In [`TrieNode::children`]: there is none. The root is nobody's child.
+/// Marks a missing child in [`TrieNode::sub_vaults`]; the root's index is free for this.
 const NONE: u32 = 0;
 
 /// The hashes of a set of messages, by minute.
 #[derive(Clone, Debug, Default)]
 pub struct MerkleTrie {
-    /// The root first. Pruning leaves nodes here that nothing refers to.
+    /// All nodes, the root first. Pruning leaves nodes here that nothing refers to.
     nodes: Vec<TrieNode>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct TrieNode {
     hash: i32,
-    /// Indexes, by digit.
+    /// The indexes of the children, by digit.
     sub_vaults: [u32; 3],
 }
 
 impl MerkleTrie {
-    /// That of no messages.
+    /// Creates the trie without messages.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a message. The same one again takes it out: the caller inserts what is new.
+    /// Adds a message. Adding it again removes it, so the caller must insert only new messages.
     pub fn insert(&mut self, timestamp: Timestamp) {
         let hash = murmur::hash(&timestamp.to_text()).cast_signed();
         if self.nodes.is_empty() {
@@ -73,7 +73,7 @@ impl MerkleTrie {
         }
     }
 
-    /// The child of a node, made if it is not there.
+    /// Returns the child of a node; creates it if it does not exist.
     fn child(&mut self, parent: usize, digit: usize) -> usize {
         if self.nodes[parent].sub_vaults[digit] == NONE {
             let index = u32::try_from(self.nodes.len()).expect("fewer nodes than minutes");
@@ -83,8 +83,8 @@ impl MerkleTrie {
         self.nodes[parent].sub_vaults[digit] as usize
     }
 
-    /// Drops the lowest of three children everywhere, as the published server does once a request.
-    /// A node whose hash is 0 stays as it is, with everything under it.
+    /// Drops the first child wherever a node has three, as the published server does once per
+    /// request. A node whose hash is 0 is unchanged, with everything below it.
     pub fn prune(&mut self) {
         if !self.nodes.is_empty() {
             self.prune_node(0);
@@ -110,14 +110,14 @@ impl MerkleTrie {
         }
     }
 
-    /// The hash of all messages that were inserted; `None` if there were none.
+    /// Returns the hash of all inserted messages; `None` if there were none.
     pub fn root(&self) -> Option<i32> {
         self.nodes.first().map(|root| root.hash)
     }
 }
 
 impl PartialEq for MerkleTrie {
-    /// Whether both look the same to an app, wherever the nodes lie: a trie has one encoding.
+    /// Compares encodings, not the order of nodes in memory: a trie has exactly one encoding.
     fn eq(&self, other: &Self) -> bool {
         let [mut a, mut b] = [Vec::new(), Vec::new()];
         self.encode(&mut a);
@@ -126,17 +126,17 @@ impl PartialEq for MerkleTrie {
     }
 }
 
-/// What becomes of a trie's nodes on a walk: each opens, then its children in order, then it closes.
+/// Receives the nodes of a trie in order: each opens, then come its children, then it closes.
 trait TrieVisitor {
-    /// Whatever names an open node.
+    /// A reference to an open node.
     type Place: Copy;
-    /// Begins the root, or the child of an open node at a digit.
+    /// Opens the root, or the child of an open node at a digit.
     fn open(&mut self, parent: Option<(Self::Place, u8)>) -> Self::Place;
-    /// Ends a node.
+    /// Closes a node.
     fn close(&mut self, place: Self::Place, hash: i32);
 }
 
-/// Into a trie without nodes.
+/// Fills a trie that has no nodes.
 impl TrieVisitor for MerkleTrie {
     type Place = usize;
 
@@ -153,7 +153,7 @@ impl TrieVisitor for MerkleTrie {
     }
 }
 
-/// The key's digits, from the index of the first that is written. Minute 0 has one digit.
+/// Returns the key's digits and the index of the first that is written. Minute 0 has one digit.
 fn key(timestamp: Timestamp) -> ([u8; KEY_DIGITS_MAX], usize) {
     let mut minute = timestamp.millis() / 60_000;
     let mut digits = [0; KEY_DIGITS_MAX];

@@ -1,12 +1,13 @@
-//! The messages of `POST /sync/sync`: protobuf, and an answer that is written as it is read.
+//! Encodes and decodes the protobuf messages of `POST /sync/sync`; a response is written while it
+//! is read.
 //!
 //! The published schema calls `timestamp` a string; its bytes are the same on the wire, and are
 //! checked where they become a [`Timestamp`].
 //!
 //! # Invariants
 //! - Decoding from [`Bytes`] copies no timestamp and no content: they are parts of the request.
-//! - A decoded request takes about as much memory as its bytes, whoever made them.
-//! - [`put_message`] for each message, then [`put_merkle`], make the bytes of a
+//! - A decoded request takes about as much memory as its bytes, even if they are malicious.
+//! - [`put_message`] for each message, then [`put_merkle`], write the bytes of an
 //!   [`ActualSyncResponse`].
 
 #[cfg(test)]
@@ -19,68 +20,70 @@ use prost::encoding::{
 };
 use prost::{DecodeError, Message};
 
-/// Bytes of an envelope that has a canonical timestamp.
+/// The minimum size of an envelope that has a canonical timestamp.
 const ENVELOPE_BYTES_MIN: usize = 2 + Timestamp::TEXT_LENGTH;
-/// Envelopes shorter than that which a request may have: what is wrong with them is found later.
+/// The number of shorter envelopes that a request may have; later code reports what is wrong with
+/// them.
 const SHORT_ENVELOPES_MAX: usize = 1_000;
 
-/// The media type of requests and answers.
+/// The media type of requests and responses.
 pub const SYNC_MEDIA_TYPE: &str = "application/actual-sync";
 
-/// One message.
+/// A message in a request or response.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct MessageEnvelope {
-    /// Text; canonical or not.
+    /// The timestamp as text, canonical or not.
     #[prost(bytes = "bytes", tag = "1")]
     pub timestamp: Bytes,
     /// Whether the app encrypted the content.
     #[prost(bool, tag = "2")]
     pub is_encrypted: bool,
-    /// The app's bytes.
+    /// The content, in the app's bytes.
     #[prost(bytes = "bytes", tag = "3")]
     pub content: Bytes,
 }
 
 impl MessageEnvelope {
-    /// `None` if the text is not canonical.
+    /// Parses the timestamp; `None` if the text is not canonical.
     pub fn timestamp(&self) -> Option<Timestamp> {
         str::from_utf8(&self.timestamp).ok()?.parse().ok()
     }
 }
 
-/// What an app asks: a missing text is an empty one.
+/// A request from an app. A missing text is an empty one.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ActualSyncRequest {
-    /// To be stored.
+    /// The messages to store.
     #[prost(message, repeated, tag = "1")]
     pub messages: Vec<MessageEnvelope>,
-    /// The budget.
+    /// The file id of the budget.
     #[prost(string, tag = "2")]
     pub file_id: String,
-    /// The budget's messages since it was last reset.
+    /// The id of the budget's messages since the last reset.
     #[prost(string, tag = "3")]
     pub group_id: String,
-    /// The key that the app encrypts with.
+    /// The id of the key that the app encrypts with.
     #[prost(string, tag = "5")]
     pub key_id: String,
-    /// Messages after this are wanted (`since::after`).
+    /// The text after which messages are requested ([`since::after`](crate::since::after)).
     #[prost(string, tag = "6")]
     pub since: String,
 }
 
-/// A request that cannot be read.
+/// An error for a request that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyncRequestError {
-    /// No protobuf, or not this one.
+    /// The body is not protobuf, or not this message.
     #[error("the request is not a valid protobuf message: {0}")]
     Protobuf(#[from] DecodeError),
-    /// They would take many times the memory of their bytes.
+    /// The request has too many short envelopes, which would take many times the memory of their
+    /// bytes.
     #[error("the request has more than {SHORT_ENVELOPES_MAX} messages without a timestamp")]
     ShortEnvelopes,
 }
 
 impl ActualSyncRequest {
-    /// Reads a request's body.
+    /// Decodes the body of a request.
     pub fn from_body(body: Bytes) -> Result<Self, SyncRequestError> {
         let mut rest = &body[..];
         let mut short_envelopes = 0;
@@ -99,18 +102,18 @@ impl ActualSyncRequest {
     }
 }
 
-/// The answer.
+/// A response to an app.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct ActualSyncResponse {
-    /// In order of their timestamps.
+    /// The messages, in order of their timestamps.
     #[prost(message, repeated, tag = "1")]
     pub messages: Vec<MessageEnvelope>,
-    /// The trie's JSON.
+    /// The JSON of the trie.
     #[prost(string, tag = "2")]
     pub merkle: String,
 }
 
-/// Appends a message of an answer.
+/// Appends a message of a response.
 pub fn put_message(
     out: &mut impl BufMut,
     timestamp: Timestamp,
@@ -130,12 +133,12 @@ pub fn put_message(
     put_bytes(out, 3, content);
 }
 
-/// Appends the trie's JSON to an answer.
+/// Appends the JSON of the trie to a response.
 pub fn put_merkle(out: &mut impl BufMut, json: &str) {
     put_bytes(out, 2, json.as_bytes());
 }
 
-/// A field; none if there are no bytes, as proto3 has it.
+/// Appends a field, unless it has no bytes, as in proto3.
 fn put_bytes(out: &mut impl BufMut, tag: u32, bytes: &[u8]) {
     if !bytes.is_empty() {
         encode_key(tag, WireType::LengthDelimited, out);

@@ -1,11 +1,13 @@
-//! `warren bench actual`: Actual Budget's sync server beside Warren's gateway, asked the same way.
+//! `warren bench actual`: compares Actual Budget's sync server with Warren's gateway.
 //!
-//! Both hear the same bytes on the same kind of connection from the same process, and each round of
-//! each case has a fresh server process on a fresh copy of its files. The published server is the
+//! Both receive the same bytes on the same kind of connection from the same process, and each
+//! round of each case has a fresh server process on a fresh copy of its files. The published
+//! server is the baseline of every table.
 //! baseline of every table.
 //!
 //! # Not here
-//! - What Actual's apps say → `service/actual.rs`, what they write → `message_generator/budget.rs`.
+//! - The requests of Actual's apps → `service/actual.rs`, their messages →
+//!   `message_generator/budget.rs`.
 //! - Rounds, ratios, verdicts → `suite.rs`; goals → `goals.rs`.
 
 mod bench_run;
@@ -38,16 +40,16 @@ use crate::report_setting::ReportSetting;
 use crate::service::systems_under_test::{MEMORY_IDLE, MEMORY_PEAK, ServiceFixture};
 use crate::suite::{self, ResultTable, StopRule};
 
-/// Whether the published server can be measured here.
+/// The published server, listed by whether it can be measured on this machine.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CompetitorInstallation {
-    /// The published server, if it works here.
+    /// The published server, if it works on this machine; otherwise empty.
     present: Vec<CompetitorServerInfo>,
-    /// The published server, if it does not work here.
+    /// The published server, if it does not work on this machine; otherwise empty.
     absent: Vec<UnavailableCompetitor>,
 }
 
-/// Its folder in `bench/competitors`.
+/// The published server's folder in `bench/competitors`.
 const COMPETITOR: &str = "actual-sync";
 pub(crate) const SETUP: &str = "warren bench actual --setup";
 const TITLE: &str = "Warren: Actual Budget's sync";
@@ -65,7 +67,7 @@ const DURABILITY: &str = "durability: both servers answer a sync when its messag
 const UNCOMPRESSED: &str = "requests do not ask for compressed responses, which the published \
     server does not support, so responses are equally long";
 
-/// What is wanted of the table of memory: of its idle memory and of its peak.
+/// The number of goals of the memory table: idle memory and peak memory.
 const MEMORY_GOALS: usize = 2;
 
 /// Builds and installs the published server.
@@ -92,7 +94,7 @@ pub(crate) fn find(
     )
 }
 
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &ActualBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = [plan.messages.clone(), plan.users.clone(), vec![plan.rounds, plan.page]];
     let is_nothing = counts.iter().any(|counts| counts.is_empty() || counts.contains(&0));
@@ -139,7 +141,7 @@ fn settings(plan: &ActualBenchPlan) -> Vec<ReportSetting> {
     settings.into_iter().map(|(name, value)| ReportSetting::new(name, value)).collect()
 }
 
-/// What issue 6 wants to see, in the tables that there are.
+/// Returns the results of issue 6's goals for the tables of this run.
 fn goals(tables: &[ResultTable]) -> Vec<GoalResult> {
     let rate = |name: &'static str, least: f64, parts: &'static [&str]| {
         let is_of = |table: &&ResultTable| parts.iter().any(|part| table.name.starts_with(part));

@@ -1,7 +1,8 @@
-//! `warren bench bulk`: many messages of one user, stored as fast as they can be.
+//! `warren bench bulk`: stores many messages of one user as fast as possible.
 //!
-//! Locally beside the bare loop, which inserts the same rows into an equal encrypted table; and on
-//! PostgreSQL beside the two ways that were published, at several distances from the database.
+//! SQLite is compared with the bare loop, which inserts the same rows into an equally encrypted
+//! table. PostgreSQL is compared with the two published methods, at several distances from the
+//! database.
 //!
 //! # Not here
 //! - Many users, latencies of requests → `sync.rs`. Rounds, ratios, spread → `suite.rs`.
@@ -32,11 +33,11 @@ const LEAD: &str = "Stores the messages of one user, all new, in pages. The bare
     reads them and does nothing else. Beyond both, Warren decodes, checks and hashes the messages, \
     queues them and updates the fingerprint. Cases run in random order, each into fresh files; \
     ratios compare cases of the same round. Published figures were measured elsewhere.";
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &BulkBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = plan.counts.iter().chain([&plan.page, &plan.rounds]);
     anyhow::ensure!(counts.into_iter().all(|count| *count > 0), "nothing to measure");
-    // PostgreSQL runs as a user of its own where we are root.
+    // PostgreSQL runs as a different user if this process runs as root.
     let folder = ScratchFolder::new(&plan.folder, "bench");
     let folder = folder.and_then(ScratchFolder::let_others_enter);
     let folder = folder.context("cannot use the work directory")?;

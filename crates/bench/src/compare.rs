@@ -1,9 +1,9 @@
-//! Two reports of the same benchmark beside each other: what became faster, what slower.
+//! Compares two reports of the same benchmark and shows which rows became faster or slower.
 //!
 //! # Invariants
-//! - The reports were not made in one run, so nothing is paired: the bootstrap draws from both.
-//! - Rates are compared between runs of one machine only; multiples of the baseline, which was
-//!   measured in the same rounds, between any two.
+//! - The reports come from different runs, so nothing is paired: the bootstrap draws from both.
+//! - Rates are compared only between runs of one machine. Multiples of the baseline, which was
+//!   measured in the same rounds, are compared between any two machines.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,16 +20,16 @@ use crate::report::BenchReport;
 use crate::suite::{ResultRow, ResultTable};
 use crate::text_report;
 
-/// What differs between two reports.
+/// The differences between two reports of one benchmark.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ReportComparison {
     /// The name of the benchmark: `pragma`, `sync`, `tps` …
     pub benchmark: String,
-    /// Where the first report comes from.
+    /// The source of the first report.
     pub a: ReportSource,
-    /// Where the second report comes from, which is compared with the first.
+    /// The source of the second report, which is compared with the first.
     pub b: ReportSource,
-    /// Whether both were made on the same kind of machine, so that rates may be compared.
+    /// Whether both reports come from the same kind of machine, so that rates may be compared.
     pub same_machine: bool,
     /// Tables that are in both reports.
     pub tables: Vec<TableComparison>,
@@ -39,30 +39,30 @@ pub struct ReportComparison {
     pub only_in_b: Vec<String>,
 }
 
-/// Where figures come from.
+/// The source of a report's figures.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ReportSource {
-    /// The machine and the program that it ran on.
+    /// The machine and the program that the benchmark ran on.
     pub machine: MachineInfo,
-    /// The command line.
+    /// The command line that started the benchmark.
     pub command: String,
 }
 
-/// A table of both reports.
+/// A table that is in both reports.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TableComparison {
-    /// What `--only` calls the table.
+    /// The name of the table, as `--only` accepts it.
     pub name: String,
-    /// What its rates count: `transactions`.
+    /// The unit that the table's rates count, such as `transactions`.
     pub unit: String,
     /// Rows that are in both reports.
     pub rows: Vec<RowComparison>,
 }
 
-/// A row of both reports.
+/// A row that is in both reports.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RowComparison {
-    /// What was measured.
+    /// The name of the measured case.
     pub name: String,
     /// The rate in the first report.
     pub a: Distribution,
@@ -70,7 +70,8 @@ pub struct RowComparison {
     pub b: Distribution,
     /// How the second rate differs from the first; null unless the machines are the same.
     pub rate: Option<MedianDifference>,
-    /// The same of the rates divided by their own report's baseline; null for the baseline itself.
+    /// How the second rate, divided by its own report's baseline, differs from the first rate
+    /// divided by its own; null for the baseline itself.
     pub relative: Option<MedianDifference>,
 }
 
@@ -178,7 +179,7 @@ impl TableComparison {
         text_report::aligned(&format!("{}: {}/s", self.name, self.unit), &names, &columns)
     }
 
-    /// Whether anything here became faster or slower.
+    /// Returns whether any row of the table became faster or slower.
     pub fn differs(&self) -> bool {
         let is_one = |difference: &Option<MedianDifference>| {
             let verdict = difference.as_ref().map(|difference| difference.verdict);

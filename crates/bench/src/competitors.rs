@@ -1,9 +1,9 @@
-//! What others would pick instead: programs in `bench/competitors`, built or installed when they
-//! are first wanted (`docs/reference/formats/7-competitor-drivers.md`,
+//! Finds the competitors that Warren is compared with: programs in `bench/competitors`, built or
+//! installed when they are first needed (`docs/reference/formats/7-competitor-drivers.md`,
 //! `docs/reference/formats/12-lab-plan.md`).
 //!
 //! # Invariants
-//! - A competitor that cannot be had on this machine is absent, with the reason; it has no figures.
+//! - A competitor that cannot run on this machine is absent, with the reason; it has no figures.
 
 pub(crate) mod process;
 pub(crate) mod server;
@@ -23,48 +23,48 @@ use self::process::{DriverProgram, ProgramOutput};
 use self::setup::CompetitorKind;
 use self::setup::steps::{MissingPolicy, NotBuilt};
 
-/// Where everything goes that comes from building or installing a competitor: `target/competitors`
-/// of the repository that has the folder `bench/competitors`.
+/// Returns the folder for all files that come from building or installing a competitor:
+/// `target/competitors` of the repository that has the folder `bench/competitors`.
 pub(crate) fn target(competitors: &Path) -> PathBuf {
     competitors.join("../../target/competitors")
 }
 
-/// Competitors of one kind.
+/// The competitors of one kind that were found.
 #[derive(Debug)]
 pub(crate) struct CompetitorSearch<T> {
     pub(crate) present: Vec<T>,
     pub(crate) absent: Vec<UnavailableCompetitor>,
-    /// Names of those absent that were only not built yet.
+    /// Names of the absent competitors that are only not built yet.
     pub(crate) unbuilt: Vec<String>,
 }
 
-/// A competitor that cannot be measured here.
+/// A competitor that cannot be measured on this machine.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct UnavailableCompetitor {
-    /// Its name, which is that of its folder.
+    /// The name of the competitor and of its folder.
     pub(crate) name: String,
-    /// Why it cannot be measured here, for people.
+    /// The reason that it cannot be measured, as text for people.
     pub(crate) reason: String,
 }
 
 impl UnavailableCompetitor {
-    /// For the notes of a report.
+    /// Returns a line for the notes of a report.
     pub(crate) fn note(&self) -> String {
         format!("absent: {} ({})", self.name, self.reason)
     }
 }
 
-/// Which competitors.
+/// The competitors to search for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompetitorFilter<'a> {
     pub(crate) kind: CompetitorKind,
-    /// `None` for all of the kind.
+    /// Names of the competitors, or `None` for all of the kind.
     pub(crate) names: Option<&'a [&'a str]>,
     pub(crate) missing: MissingPolicy,
 }
 
-/// Builds or installs what is in the folder `competitors`, where that was not done before, and
-/// starts it. All that comes from it goes into `target`, and the folder stays as it is.
+/// Builds or installs the programs in the folder `competitors`, unless that is already done, and
+/// starts them. All output goes into `target`; the folder `competitors` does not change.
 pub(crate) fn find<T>(
     wanted: CompetitorFilter<'_>,
     competitors: &Path,
@@ -112,7 +112,8 @@ pub(crate) fn find<T>(
     found
 }
 
-/// What the one line says, or the error that it names. The format is named in what is wrong.
+/// Parses a program's one line of output, or returns the error that it contains. Error messages
+/// name `format`.
 pub(crate) fn parse<T: DeserializeOwned>(
     output: &ProgramOutput,
     format: &str,

@@ -1,9 +1,9 @@
-//! What may be said of a median, and of a difference, from a few measurements.
+//! Computes confidence intervals of a median, and of a difference, from a few measurements.
 //!
 //! # Invariants
-//! - Nothing is drawn at random: a bootstrap draws samples of the samples, again and again, and what
-//!   the medians of infinitely many draws are is known exactly (Efron, *The Jackknife, the Bootstrap
-//!   and Other Resampling Plans*, 1982, §10).
+//! - The computation uses no random numbers: a bootstrap draws samples of the samples again and
+//!   again, and the medians of infinitely many draws are known exactly (Efron, *The Jackknife, the
+//!   Bootstrap and Other Resampling Plans*, 1982, §10).
 //! - With few samples the bootstrap promises too much, so an interval is never narrower than that of
 //!   the sign test, which holds for every distribution.
 //! - The comparisons of one table share one chance of error (Bonferroni): of all tables in which
@@ -12,25 +12,25 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-/// How often an interval holds the true median.
+/// The probability with which an interval contains the true median.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// The bounds of an interval.
+/// The bounds of a confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ConfidenceInterval {
-    /// The lower bound; null if it is not a number.
+    /// The lower bound of the interval; null if it is not a number.
     #[serde(deserialize_with = "number")]
     #[schema(value_type = Option<f64>)]
     pub low: f64,
-    /// The upper bound; null if it is not a number.
+    /// The upper bound of the interval; null if it is not a number.
     #[serde(deserialize_with = "number")]
     #[schema(value_type = Option<f64>)]
     pub high: f64,
 }
 
 impl ConfidenceInterval {
-    /// Of the median of `sorted` samples, at least one; from the smallest to the largest where they are too few
-    /// for that confidence.
+    /// Returns the interval of the median of `sorted` samples, at least one; the interval from the
+    /// smallest to the largest sample if they are too few for `confidence`.
     pub(crate) fn for_median(sorted: &[f64], confidence: f64) -> Self {
         let count = sorted.len();
         let tail = (1.0 - confidence) / 2.0;
@@ -38,7 +38,8 @@ impl ConfidenceInterval {
         if !suffices(count, confidence) {
             return extreme;
         }
-        // Of an even number, the lower and the upper of the two in the middle.
+        // With an even number of samples, these are the lower and the upper of the two in the
+        // middle.
         let (lower, upper) = (count.div_ceil(2), count / 2 + 1);
         let rank = |wanted: f64, middle: usize| {
             let reaches = |rank: &usize| bootstrapped(count, *rank, middle) >= wanted;
@@ -50,20 +51,21 @@ impl ConfidenceInterval {
         Self { low: sorted[low - 1], high: sorted[high - 1] }
     }
 
-    /// Half of its width, of `median`.
+    /// Returns half of the interval's width, as a share of `median`.
     pub(crate) fn precision(self, median: f64) -> f64 {
         (self.high - self.low) / 2.0 / median.abs()
     }
 }
 
-/// Whether so many samples can hold the median with that confidence at all: the chance that all lie
-/// on one side of it is 2^(1 - count).
+/// Returns whether `count` samples can contain the median with this confidence at all: the chance
+/// that all samples are on one side of it is 2^(1 - count).
 fn suffices(count: usize, confidence: f64) -> bool {
     count > 0 && chance(count, 0.5, 0) * 2.0 <= 1.0 - confidence
 }
 
-/// The chance that the median of a bootstrap's sample, its number `middle`, is at most number
-/// `rank` of the samples: that at least `middle` of `count` draws are among the first `rank`.
+/// Returns the chance that the median of a bootstrap's sample, its number `middle`, is at most
+/// number `rank` of the samples: that at least `middle` of `count` draws are among the first
+/// `rank`.
 fn bootstrapped(count: usize, rank: usize, middle: usize) -> f64 {
     if rank == count {
         return 1.0;
@@ -72,8 +74,8 @@ fn bootstrapped(count: usize, rank: usize, middle: usize) -> f64 {
     (middle..=count).map(|successes| chance(count, share, successes)).sum()
 }
 
-/// What the median of a bootstrap's sample may be, and with which chance; the lower and the upper
-/// of the two in the middle in equal parts.
+/// Returns the possible medians of a bootstrap's sample, each with its chance; the lower and the
+/// upper of the two in the middle count equally.
 fn medians(samples: &[f64]) -> Vec<(f64, f64)> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -89,7 +91,7 @@ fn medians(samples: &[f64]) -> Vec<(f64, f64)> {
     sorted.into_iter().zip(chances.windows(2)).map(|(value, of)| (value, of[1] - of[0])).collect()
 }
 
-/// The first value that has more than `tail` before it and in it.
+/// Returns the first value at which the sum of the chances up to and including it exceeds `tail`.
 fn quantile<'a>(mut weighted: impl Iterator<Item = &'a (f64, f64)>, tail: f64) -> f64 {
     let mut sum = 0.0;
     let found = weighted.find(|(_, chance)| {
@@ -99,7 +101,7 @@ fn quantile<'a>(mut weighted: impl Iterator<Item = &'a (f64, f64)>, tail: f64) -
     found.map_or(f64::NAN, |(value, _)| *value)
 }
 
-/// The largest rank that the median lies below with a chance of at most `tail`.
+/// Returns the largest rank below which the median is with a chance of at most `tail`.
 fn sign_test_rank(count: usize, tail: f64) -> usize {
     let mut below = 0.0;
     for rank in 1..=count {
@@ -111,8 +113,8 @@ fn sign_test_rank(count: usize, tail: f64) -> usize {
     count
 }
 
-/// The chance of so many successes in `count` trials, each with probability `share`, which is
-/// neither 0 nor 1.
+/// Returns the chance of exactly `successes` in `count` trials, each with probability `share`,
+/// which is neither 0 nor 1.
 fn chance(count: usize, share: f64, successes: usize) -> f64 {
     let ways: f64 =
         (0..successes).map(|index| (to_f64(count - index) / to_f64(successes - index)).ln()).sum();
@@ -125,33 +127,33 @@ fn to_f64(count: usize) -> f64 {
     count as f64
 }
 
-/// How a case differs from its baseline.
+/// The difference between a case and its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MedianDifference {
-    /// The interval of the ratio, as wide as it must be for all comparisons of the table together.
+    /// The interval of the ratio, wide enough for all comparisons of the table together.
     pub interval: ConfidenceInterval,
-    /// What follows from the interval.
+    /// The verdict that follows from the interval.
     pub verdict: DifferenceVerdict,
-    /// The same for people: `faster by 8–11 %`.
+    /// The difference as text for people, such as `faster by 8–11 %`.
     pub text: String,
 }
 
-/// Whether two things differ.
+/// The verdict on whether two measurements differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceVerdict {
-    /// More rounds are needed before anything may be said.
+    /// More rounds are needed for a verdict.
     TooFewRounds,
-    /// The interval holds 1.
+    /// The interval contains 1.
     NoDifference,
-    /// All of the interval is above 1.
+    /// The whole interval is above 1.
     Faster,
-    /// All of the interval is below 1.
+    /// The whole interval is below 1.
     Slower,
 }
 
 impl MedianDifference {
-    /// From the ratios of all rounds, one of `comparisons` in its table.
+    /// Returns the difference for the ratios of all rounds, one of `comparisons` in its table.
     pub(crate) fn from_ratios(ratios: &[f64], comparisons: usize) -> Self {
         if ratios.is_empty() {
             return Self::from_interval(
@@ -167,8 +169,8 @@ impl MedianDifference {
         Self::from_interval(interval, is_enough)
     }
 
-    /// Of the medians of two runs that were not made together, one of `comparisons`: `b` against
-    /// `a`.
+    /// Returns the difference between the medians of two separate runs, one of `comparisons`: `b`
+    /// compared with `a`.
     pub(crate) fn between(a: &[f64], b: &[f64], comparisons: usize) -> Self {
         let confidence = 1.0 - (1.0 - CONFIDENCE) / to_f64(comparisons.max(1));
         let is_enough = suffices(a.len(), confidence) && suffices(b.len(), confidence);
@@ -214,7 +216,8 @@ impl MedianDifference {
     }
 }
 
-/// Two numbers in as few digits as tell them from 0; from `whole` on without decimals.
+/// Formats two numbers in as few digits as distinguish them from 0; from `whole` on without
+/// decimals.
 fn range(low: f64, high: f64, whole: f64) -> String {
     let decimals = match low {
         low if low < 0.095 => 2,
@@ -225,7 +228,7 @@ fn range(low: f64, high: f64, whole: f64) -> String {
     if low == high { low } else { format!("{low}–{high}") }
 }
 
-/// JSON has `null` for what is not a number.
+/// Reads a number, which JSON writes as `null` if it is not finite.
 pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
@@ -242,19 +245,19 @@ mod tests {
 
     #[test]
     fn the_bootstrap_is_that_of_infinitely_many_draws() {
-        // Of three samples, the middle of three draws: 7 of 27 times it is the smallest.
+        // The median of three draws from three samples is the smallest sample in 7 of 27 cases.
         assert!((bootstrapped(3, 1, 2) - 7.0 / 27.0).abs() < 1e-12);
         assert!((bootstrapped(3, 2, 2) - 20.0 / 27.0).abs() < 1e-12);
         assert!((bootstrapped(3, 3, 2) - 1.0).abs() < 1e-12);
-        // Many trials neither overflow nor vanish.
+        // Many trials cause neither overflow nor underflow.
         let all: f64 = (0..=2_000).map(|successes| chance(2_000, 0.5, successes)).sum();
         assert!((all - 1.0).abs() < 1e-9);
     }
 
     #[test]
     fn an_interval_is_as_wide_as_the_sign_test_says() {
-        // Ranks from the tables of the sign test, which the bootstrap is never wider than by more
-        // than one.
+        // The ranks are from the tables of the sign test; the bootstrap's interval is wider by one
+        // at most.
         for (count, expected) in [(6, (1.0, 6.0)), (9, (2.0, 8.0)), (20, (6.0, 15.0))] {
             assert_eq!(ranks(count, 0.95), expected, "{count}");
         }
@@ -273,7 +276,7 @@ mod tests {
         for count in [6, 11, 24] {
             let mut held = 0;
             for _ in 0..rounds {
-                // Skewed, as times are: the median is ln 2.
+                // The samples are skewed, like times are: the median is ln 2.
                 let mut samples: Vec<f64> =
                     (0..count).map(|_| -random.random::<f64>().max(1e-12).ln()).collect();
                 samples.sort_by(f64::total_cmp);
@@ -314,7 +317,7 @@ mod tests {
         assert_eq!(text(&run(100.0, 0.1), &run(80.0, 0.1)), "slower by 19–21 %");
         assert_eq!(text(&[100.0; 5], &run(80.0, 0.1)), "too few rounds for a verdict");
         assert_eq!(text(&[], &[1.0; 9]), "too few rounds for a verdict");
-        // As wide as a bootstrap of 100,000 draws finds it, of 6 and 7 samples.
+        // The interval is as wide as a bootstrap of 100,000 draws finds it, of 6 and 7 samples.
         let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
         let chances: f64 = medians(&a).iter().chain(&medians(&b)).map(|(_, chance)| chance).sum();
         assert!((chances - 2.0).abs() < 1e-12);

@@ -1,11 +1,11 @@
-//! How measurements read: the digits of a figure and the columns of a table, the same on the page
+//! Formats measurements: the digits of a figure and the columns of a table, the same on the page
 //! and in the terminal.
 //!
 //! # Invariants
 //! - A range has as many decimals as its median.
 //! - Bounds that equal the median are not shown.
-//! - A verdict stands only where there are rounds enough for one.
-//! - What is not a number, or was not measured, is an en dash.
+//! - A verdict is shown only if there are enough rounds for one.
+//! - A value that is not a number, or was not measured, is an en dash.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,16 +15,17 @@ use crate::measure::Distribution;
 use crate::sqlite_bench::EffectivePragma;
 use crate::suite::{ResultRow, ResultTable};
 
-/// In place of a figure.
+/// The text in place of a figure that does not exist.
 pub(crate) const NONE: &str = "–";
 
 const SPREAD: &str = "median, 95 % interval";
-/// Where there are too few samples for such an interval, which is then as wide as they are.
+/// The heading for too few samples for such an interval, which then ranges from the smallest to
+/// the largest.
 const EXTREMES: &str = "median, min–max";
 const SAMPLES_MIN: usize = 6;
 const LATENCY: &str = "latency";
 
-/// A value, and between which extremes it is the median.
+/// A value, and the range of which it is the median.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FormattedValue {
     pub(crate) value: String,
@@ -44,9 +45,9 @@ impl fmt::Display for FormattedValue {
 #[derive(Debug)]
 pub(crate) struct MetricColumn {
     pub(crate) heading: String,
-    /// Second line of the heading.
+    /// The second line of the heading.
     pub(crate) detail: &'static str,
-    /// In the order of the rows.
+    /// The values in the order of the rows.
     pub(crate) cells: Vec<Option<FormattedValue>>,
 }
 
@@ -60,7 +61,7 @@ impl MetricColumn {
     }
 }
 
-/// What is known of a table's rows, beside their names.
+/// Returns all columns of a table except the names of the rows.
 pub(crate) fn columns(table: &ResultTable) -> Vec<MetricColumn> {
     let rows = &table.rows;
     let spread_of = if has_extremes(table) { EXTREMES } else { SPREAD };
@@ -95,7 +96,7 @@ pub(crate) fn columns(table: &ResultTable) -> Vec<MetricColumn> {
     columns
 }
 
-/// What a chart shows beside the medians.
+/// Describes the whiskers that a chart shows around the medians.
 pub(crate) fn whisker(table: &ResultTable) -> &'static str {
     if has_extremes(table) { "lowest and highest value" } else { "95 % interval" }
 }
@@ -104,34 +105,34 @@ fn has_extremes(table: &ResultTable) -> bool {
     table.rows.first().is_none_or(|row| row.rate.samples.len() < SAMPLES_MIN)
 }
 
-/// What follows, unless nothing may.
+/// Returns the verdict's text, unless there are too few rounds.
 fn verdict(difference: &MedianDifference) -> Option<FormattedValue> {
     (difference.verdict != DifferenceVerdict::TooFewRounds).then(|| format_difference(difference))
 }
 
-/// What follows.
+/// Returns the text of a difference.
 pub(crate) fn format_difference(difference: &MedianDifference) -> FormattedValue {
     FormattedValue { value: difference.text.clone(), range: None }
 }
 
-/// A measurement without its range.
+/// Formats a measurement without its range.
 pub(crate) fn median(of: &Distribution) -> FormattedValue {
     FormattedValue { range: None, ..spread(of) }
 }
 
-/// A measurement with its range.
+/// Formats a measurement with its range.
 pub(crate) fn spread(spread: &Distribution) -> FormattedValue {
     let all = [spread.median, spread.interval.low, spread.interval.high];
     let decimals = if all.into_iter().all(is_whole) { 0 } else { decimals(spread.median) };
     ranged(spread, decimals)
 }
 
-/// A multiple of the baseline with its range.
+/// Formats a multiple of the baseline with its range.
 pub(crate) fn ratio(ratio: &Distribution) -> FormattedValue {
     ranged(ratio, decimals(ratio.median))
 }
 
-/// A multiple of the baseline with the range that its verdict rests on, if it has one.
+/// Formats a multiple of the baseline with the range on which its verdict is based, if it has one.
 pub(crate) fn judged(ratio: &Distribution, difference: &MedianDifference) -> FormattedValue {
     let figure = ranged(
         &Distribution { interval: difference.interval, ..ratio.clone() },
@@ -141,20 +142,21 @@ pub(crate) fn judged(ratio: &Distribution, difference: &MedianDifference) -> For
     FormattedValue { range, ..figure }
 }
 
-/// A count, with thousands separators.
+/// Formats a count with thousands separators.
 pub(crate) fn whole(count: impl fmt::Display) -> String {
     let digits = count.to_string();
     grouped_digits(&digits, digits.len())
 }
 
-/// A count with its noun: `1 row`, `1,200 rows`.
+/// Formats a count with its noun: `1 row`, `1,200 rows`.
 pub(crate) fn counted(count: impl fmt::Display, singular: &str, plural: &str) -> String {
     let count = whole(count);
     let noun = if count == "1" { singular } else { plural };
     format!("{count} {noun}")
 }
 
-/// A PRAGMA: what was requested, what is wrong with that, whether it is what SQLite does anyway.
+/// Formats a PRAGMA: the requested value, its fault if it has one, and whether it is SQLite's
+/// default.
 pub(crate) fn setting(setting: &EffectivePragma) -> String {
     let EffectivePragma { name, requested, default, fault, .. } = setting;
     let fault = fault.as_ref().map(|fault| format!(", {fault}")).unwrap_or_default();
@@ -162,7 +164,7 @@ pub(crate) fn setting(setting: &EffectivePragma) -> String {
     format!("{name} {requested}{default}{fault}")
 }
 
-/// On an axis: short, `150k`.
+/// Formats a value on an axis in short form: `150k`.
 pub(crate) fn tick(value: f64) -> String {
     let (value, unit) = match value {
         value if value >= 1e6 => (value / 1e6, "M"),
@@ -172,18 +174,20 @@ pub(crate) fn tick(value: f64) -> String {
     format!("{}{unit}", trimmed(value, 4))
 }
 
-/// What somebody asked for, in the digits in which it was asked, whatever was computed with it.
+/// Formats a value that a person requested in the digits of the request, without rounding errors
+/// of calculations.
 pub(crate) fn format_threshold(value: f64) -> String {
     trimmed(value, 9)
 }
 
-/// Without zeros at the end.
+/// Formats a value without zeros at the end.
 fn trimmed(value: f64, decimals: usize) -> String {
     let digits = format!("{value:.decimals$}");
     digits.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// In lines of at most so many characters and of about the same length, where words allow.
+/// Splits a text at spaces into lines of at most `characters_max` characters and of about equal
+/// length.
 pub(crate) fn wrap(text: &str, characters_max: usize) -> Vec<String> {
     let lines = |width: usize| {
         let mut lines: Vec<String> = Vec::new();
@@ -203,13 +207,13 @@ pub(crate) fn wrap(text: &str, characters_max: usize) -> Vec<String> {
     balanced.unwrap_or_default()
 }
 
-/// A figure as such; the same digits as those of a spread.
+/// Formats one figure; the digits are the same as those of a spread.
 fn single(value: f64) -> FormattedValue {
     let decimals = if is_whole(value) { 0 } else { decimals(value) };
     FormattedValue { value: grouped(value, decimals), range: None }
 }
 
-/// A time, in the unit that fits.
+/// Formats a time in the unit that fits.
 pub(crate) fn wait(us: f64) -> FormattedValue {
     let (value, unit) = match us {
         us if us < 1e3 => (us, "µs"),
@@ -230,7 +234,7 @@ fn is_whole(value: f64) -> bool {
     value.fract().abs() < f64::EPSILON
 }
 
-/// Enough for two or three digits that say something.
+/// Returns the number of decimals that shows two or three significant digits.
 fn decimals(value: f64) -> usize {
     match value.abs() {
         size if size >= 100.0 => 0,
@@ -244,7 +248,7 @@ fn decimals(value: f64) -> usize {
     }
 }
 
-/// With thousands separators.
+/// Formats a number with thousands separators.
 fn grouped(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return NONE.to_owned();
@@ -254,7 +258,7 @@ fn grouped(value: f64, decimals: usize) -> String {
     grouped_digits(&plain, whole)
 }
 
-/// Groups what stands before the place `whole`.
+/// Groups the digits before the place `whole`.
 fn grouped_digits(plain: &str, whole: usize) -> String {
     let first = plain.find(|c: char| c.is_ascii_digit()).unwrap_or_default();
     let mut grouped = String::new();

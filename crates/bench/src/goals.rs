@@ -1,8 +1,8 @@
-//! What a benchmark was made to show, and whether it did: ratios that are to be reached.
+//! Compares a benchmark's results with its goals, which are ratios to reach.
 //!
 //! # Invariants
 //! - A goal is met, or missed, only if all of the ratio's interval is on that side of it, as wide
-//!   as decision 10 wants it; with too few rounds it is open.
+//!   as decision 10 requires; with too few rounds it is open.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -12,53 +12,55 @@ use crate::format;
 use crate::measure::Distribution;
 use crate::suite::{ResultRow, ResultTable, ratios};
 
-/// One goal in one table, and whether it was reached.
+/// The result of one goal in one table.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct GoalResult {
-    /// What is compared: `messages a second`.
+    /// The name of the compared metric, such as `messages a second`.
     pub name: String,
-    /// The least wanted multiple of the baseline; null if the goal is a largest one.
+    /// The smallest acceptable multiple of the baseline; null if the goal is an upper limit.
     pub at_least: Option<f64>,
-    /// The largest wanted multiple of the baseline; null if the goal is a least one.
+    /// The largest acceptable multiple of the baseline; null if the goal is a lower limit.
     pub at_most: Option<f64>,
-    /// The name of the table that the goal is about.
+    /// The name of the table that the goal applies to.
     pub table: String,
-    /// The table's second row divided by its baseline, in each round.
+    /// The metric of the table's second row, divided by the baseline's in each round.
     pub measured: Distribution,
-    /// What follows from the measurement.
+    /// The verdict that follows from the measurement.
     pub verdict: GoalStatus,
 }
 
-/// Times the baseline.
+/// A threshold as a multiple of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum GoalThreshold {
-    /// Or more.
+    /// The goal is this multiple or more.
     AtLeast(f64),
-    /// Or less.
+    /// The goal is this multiple or less.
     AtMost(f64),
 }
 
-/// Whether a goal was reached.
+/// The verdict on whether a goal was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GoalStatus {
-    /// All of the interval is on the right side.
+    /// The goal is reached: the whole interval is on the right side of it.
     Met,
-    /// All of the interval is on the wrong side.
+    /// The goal is missed: the whole interval is on the wrong side of it.
     Missed,
-    /// There are too few rounds, or the interval holds the goal.
+    /// The verdict is open: the rounds are too few, or the interval contains the goal.
     Open,
 }
 
 impl GoalResult {
-    /// About the rate of a table's second row; `None` if there is none.
+    /// Evaluates a goal for the rate of a table's second row; `None` if that row has no rate to
+    /// compare.
     pub(crate) fn for_rate(name: &str, goal: GoalThreshold, table: &ResultTable) -> Option<Self> {
         let row = table.rows.get(1)?;
         let difference = row.difference.as_ref()?;
         Some(Self::new(name, goal, table, row.relative.clone(), difference))
     }
 
-    /// About a metric of it, one of `comparisons`; `None` if it has no such metric.
+    /// Evaluates a goal for a metric of the second row, one of `comparisons`; `None` if the table
+    /// lacks the metric.
     pub(crate) fn for_metric(
         metric: &str,
         goal: GoalThreshold,
@@ -96,7 +98,7 @@ impl GoalResult {
         Self { name, at_least, at_most, table, measured, verdict }
     }
 
-    /// `messages a second, at least 10 times the baseline`.
+    /// Returns the goal as text: `messages a second, at least 10 times the baseline`.
     fn text(&self) -> String {
         let bound = |which: &str, times: f64| format!(", {which} {times} times the baseline");
         let least = self.at_least.map(|times| bound("at least", times));
@@ -105,16 +107,16 @@ impl GoalResult {
     }
 }
 
-/// What all goals of one name and goal come to.
+/// The results of all goals with the same name and threshold.
 #[derive(Debug)]
 pub(crate) struct GoalSummary<'a> {
-    /// `messages a second, at least 10 times the baseline`.
+    /// The goal as text: `messages a second, at least 10 times the baseline`.
     pub(crate) goal: String,
-    /// What was reached, and the tables, each with its ratio: `met: bulk-4000 14.2`.
+    /// The tables for each result that occurs.
     pub(crate) reached: Vec<(GoalStatus, Vec<&'a GoalResult>)>,
 }
 
-/// In the order in which they were given.
+/// Groups goals with the same text, in the order in which they were given.
 pub(crate) fn summaries(goals: &[GoalResult]) -> Vec<GoalSummary<'_>> {
     let is_same = |a: &GoalResult, b: &GoalResult| a.text() == b.text();
     let groups = goals.chunk_by(is_same).map(|group| {
@@ -130,7 +132,7 @@ pub(crate) fn summaries(goals: &[GoalResult]) -> Vec<GoalSummary<'_>> {
     groups.collect()
 }
 
-/// `bulk-4000 14.2 (13.1–15.0)`.
+/// Returns the table and its ratio: `bulk-4000 14.2 (13.1–15.0)`.
 pub(crate) fn describe(goal: &GoalResult) -> String {
     format!("{} {}", goal.table, format::ratio(&goal.measured))
 }

@@ -1,18 +1,19 @@
-//! Measured tables as one HTML page with charts, for screens of any width and for paper.
+//! Renders measured tables as one HTML page with charts, for screens of any width and for paper.
 //!
-//! The charts are SVG of our own: that of `plotters` has its colours as attributes and scales its
-//! text with the picture, so it neither follows a dark page nor is read on a phone. Here every
-//! place across is a percentage, every place down an `em`, and the colours come from `page.css`.
+//! The charts are SVG of our own: the SVG of `plotters` has its colors as attributes and scales
+//! its text with the picture, so it neither follows a dark page nor is legible on a phone. Here
+//! every horizontal position is a percentage, every vertical position an `em`, and the colors come
+//! from `page.css`.
 //!
 //! # Invariants
-//! - The page needs nothing but itself: no script, no font, no picture, no address.
+//! - The page is self-contained: it needs no script, font, picture or address.
 //! - The same input gives the same bytes.
 //! - Everything that a chart shows is in the table below it.
-//! - `maud` escapes every text and closes every element. In SVG write `line {}`, never `line;`: a
-//!   parser of HTML nests what follows an SVG element that is not closed.
+//! - `maud` escapes every text and closes every element. In SVG write `line {}`, never `line;`: an
+//!   HTML parser nests everything that follows an SVG element that is not closed.
 //!
 //! # Not here
-//! - Digits and columns → `figures`.
+//! - Digits and columns → `format`.
 
 mod axis;
 mod bars;
@@ -38,31 +39,32 @@ use crate::suite::ResultTable;
 use crate::summary;
 
 const STYLE: &str = include_str!("html_report/page.css");
-/// Forbids what the page does not do anyway, so that a hole in it stays harmless.
+/// This policy forbids what the page does not do anyway, so that a hole in the page stays
+/// harmless.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
-/// So many tables fit on a screen or two; more get a list of links.
+/// This many tables fit on a screen or two; a page with more gets a list of links.
 const TABLES_WITHOUT_CONTENTS_MAX: usize = 2;
 
-/// What a page says.
+/// The content of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HtmlPage<'a> {
     pub(crate) title: &'a str,
-    /// One paragraph.
+    /// One introductory paragraph.
     pub(crate) lead: &'a str,
     pub(crate) machine: &'a MachineInfo,
-    /// The command line that made it.
+    /// The command line that created the report.
     pub(crate) command: &'a str,
-    /// Name and value.
+    /// The settings of the benchmark.
     pub(crate) settings: &'a [ReportSetting],
     pub(crate) configurations: &'a [EffectiveConfiguration],
-    /// They stand before all other charts.
+    /// The matrices, which come before all other charts.
     pub(crate) matrices: &'a [ReportMatrix],
     pub(crate) tables: &'a [ResultTable],
     pub(crate) goals: &'a [GoalResult],
     pub(crate) notes: &'a [String],
 }
 
-/// The whole file.
+/// Renders the whole file.
 pub(crate) fn render(page: &HtmlPage<'_>) -> String {
     let head = html! {
         meta charset="utf-8";
@@ -114,12 +116,12 @@ fn setup(page: &HtmlPage<'_>) -> Markup {
     }
 }
 
-/// Breaks between words, never after the hyphens of a flag.
+/// Renders a command that breaks between words, never after the hyphens of a flag.
 fn command(command: &str) -> Markup {
     html! { code { @for word in command.split(' ') { span { (word) } " " } } }
 }
 
-/// What was to be shown, and whether it was.
+/// Renders the goals and whether each was met.
 fn goals_section(goals: &[GoalResult]) -> Markup {
     html! {
         @if !goals.is_empty() {
@@ -136,7 +138,7 @@ fn goals_section(goals: &[GoalResult]) -> Markup {
     }
 }
 
-/// What was found, name by name.
+/// Renders a summary of the differences, one entry per name of a row.
 fn in_short(tables: &[ResultTable]) -> Markup {
     let findings = summary::findings(tables);
     let baseline = summary::baseline(tables).unwrap_or("the baseline of each table");
@@ -159,7 +161,7 @@ fn in_short(tables: &[ResultTable]) -> Markup {
     }
 }
 
-/// What the rows' names stand for, to be opened.
+/// Renders the settings behind the rows' names, in an element that opens on click.
 fn configurations(all: &[EffectiveConfiguration]) -> Markup {
     html! {
         @if !all.is_empty() {
@@ -207,7 +209,8 @@ fn section(table: &ResultTable) -> Markup {
     }
 }
 
-/// Wide tables scroll within the page, also by keyboard, with the names in place.
+/// Renders a table's figures. Wide tables scroll within the page, also by keyboard, while the
+/// names stay in view.
 fn figures_of(table: &ResultTable) -> Markup {
     let columns = format::columns(table);
     html! {

@@ -1,5 +1,5 @@
-//! One HTTP/1.1 connection that is kept open: cheap, because the load generator shares its cores
-//! with what it measures.
+//! Sends requests over one HTTP/1.1 connection that is kept open: this is cheap, which matters
+//! because the load generator shares its cores with the measured service.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// For one request and its answer, whatever its size.
+/// The time limit of one request and its response, whatever its size.
 const REQUEST_TIME_MAX: Duration = Duration::from_mins(2);
-/// An answer is a page of messages with framing.
+/// The size limit of a response, which is a page of messages with framing.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
-/// Opens itself again where the server closed it.
+/// A connection that reopens itself after the server has closed it.
 pub(crate) struct BenchConnection {
     address: SocketAddr,
     host: HeaderValue,
     sender: SendRequest<Full<Bytes>>,
 }
 
-/// What came back.
+/// The response to a request.
 #[derive(Clone, Debug)]
 pub(crate) struct BenchResponse {
     pub(crate) status: StatusCode,
@@ -38,7 +38,7 @@ impl BenchConnection {
         Ok(Self { address, host, sender: connect(address).await? })
     }
 
-    /// `request` names a path; the host is added.
+    /// Sends a request, whose URI is a path; the host is added.
     pub(crate) async fn send(
         &mut self,
         mut request: Request<Full<Bytes>>,
@@ -64,13 +64,13 @@ async fn connect(address: SocketAddr) -> anyhow::Result<SendRequest<Full<Bytes>>
     let stream = TcpStream::connect(address).await.context("cannot connect")?;
     stream.set_nodelay(true)?;
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-    // It ends with the sender, whose calls report what goes wrong.
+    // The task ends with the sender, whose calls report connection errors.
     tokio::spawn(connection);
     Ok(sender)
 }
 
 impl BenchResponse {
-    /// The body of a success.
+    /// Returns the body of a successful response.
     pub(crate) fn success(self) -> anyhow::Result<Bytes> {
         ensure!(
             self.status.is_success(),
@@ -82,7 +82,7 @@ impl BenchResponse {
     }
 }
 
-/// Of `http://127.0.0.1:4600`.
+/// Parses an address like `http://127.0.0.1:4600`.
 pub(crate) fn socket_address(address: &str) -> anyhow::Result<SocketAddr> {
     let host = address.trim_start_matches("http://").trim_end_matches('/');
     host.parse().with_context(|| format!("invalid address {address}"))

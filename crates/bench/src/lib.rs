@@ -1,10 +1,10 @@
-//! Measuring Warren beside the bare cost of the work, in one run on one machine.
+//! Compares Warren with the bare cost of the work, in one run on one machine.
 //!
 //! # Invariants
 //! - Candidates run in alternating order, each on fresh files, with the same durability, which is
 //!   read back and reported.
-//! - A report says machine, commit and settings, and gives ratios with their spread; a figure of
-//!   one machine alone is no claim.
+//! - A report contains machine, commit and settings, and gives ratios with their spread; a figure
+//!   of one machine alone proves nothing.
 //!
 //! # Not here
 //! - Flags and printing → `cli`.

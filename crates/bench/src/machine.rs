@@ -1,4 +1,4 @@
-//! What a figure was measured on.
+//! Describes the machine on which a figure was measured.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,32 +8,32 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The machine, the system and the program.
+/// The machine, the operating system and the program of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MachineInfo {
-    /// The processor, as it names itself.
+    /// The name that the processor reports.
     pub processor: String,
-    /// How many cores this process may use.
+    /// The number of processor cores that the benchmark may use.
     pub cores_count: usize,
     /// The release of the operating system's kernel.
     pub kernel: String,
-    /// The file system of the measured folder.
+    /// The type of the measured folder's file system.
     pub file_system: String,
-    /// Warren's version.
+    /// The version of Warren.
     #[schema(value_type = String)]
     pub version: Cow<'static, str>,
-    /// Warren's commit, with `-dirty` at its end if files were changed.
+    /// The commit of Warren's source code, followed by `-dirty` if files were changed.
     #[schema(value_type = String)]
     pub commit: Cow<'static, str>,
-    /// SQLite's version.
+    /// The version of the SQLite in Warren.
     #[schema(value_type = String)]
     pub sqlite: Cow<'static, str>,
-    /// How SQLite was compiled, as it says itself.
+    /// The compile options that SQLite reports, sorted.
     pub compile_options: Vec<String>,
 }
 
 impl MachineInfo {
-    /// This one.
+    /// Describes this machine; `folder` is on the measured file system.
     pub(crate) fn here(folder: &Path) -> Self {
         let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let processor = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));
@@ -53,7 +53,7 @@ impl MachineInfo {
         }
     }
 
-    /// Whether rates measured on one may be compared with those of the other.
+    /// Returns whether rates measured on one machine may be compared with rates of the other.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let Self { processor, cores_count, file_system, .. } = self;
         (processor, cores_count, file_system)
@@ -61,7 +61,7 @@ impl MachineInfo {
     }
 }
 
-/// Two lines: the machine, the program.
+/// Formats two lines: the machine and the program.
 impl fmt::Display for MachineInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { processor, cores_count, kernel, file_system, .. } = self;
@@ -71,7 +71,7 @@ impl fmt::Display for MachineInfo {
     }
 }
 
-/// How the SQLite behind this connection was compiled, sorted.
+/// Returns the compile options of the SQLite behind this connection, sorted.
 pub(crate) fn compile_options(db: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT compile_options FROM pragma_compile_options ORDER BY 1";
     db.prepare(sql)?.query_map([], |row| row.get(0))?.collect()

@@ -1,14 +1,14 @@
-//! The published table, in one look: configurations × operations, with the time to set a file up and
-//! its size.
+//! Combines tables into the published overview: configurations × operations, with the time to set
+//! up a file and its size.
 //!
 //! # Invariants
-//! - It has no figures of its own but the sizes of the files: all others are those of the report's
+//! - The only figures of a matrix itself are the file sizes: all others are those of the report's
 //!   tables.
-//! - The verdict of a cell and the interval beside it are of one computation, so they never
-//!   contradict each other.
+//! - The verdict and the interval of a cell come from one computation, so they never contradict
+//!   each other.
 //!
 //! # Not here
-//! - How it looks → `text_report/matrix.rs`, `html_report/matrix.rs`.
+//! - Layout → `text_report/matrix.rs`, `html_report/matrix.rs`.
 
 use std::borrow::Cow;
 
@@ -18,12 +18,12 @@ use utoipa::ToSchema;
 use crate::confidence_interval::DifferenceVerdict;
 use crate::suite::{ResultRow, ResultTable};
 
-/// What several tables say of the same rows.
+/// A matrix that combines several tables with the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportMatrix {
-    /// The matrix's name, which begins the names of its tables.
+    /// The name of the matrix, with which the names of its tables begin.
     pub name: String,
-    /// What was measured: `1,000 messages of 3,500 bytes`.
+    /// The title, which describes the data, such as `1,000 messages of 3,500 bytes`.
     pub title: String,
     /// The operations, from left to right.
     pub columns: Vec<MatrixColumn>,
@@ -31,28 +31,28 @@ pub struct ReportMatrix {
     pub rows: Vec<MatrixRow>,
 }
 
-/// An operation, and who knows of it.
+/// A column of a matrix: an operation, and the table that has its figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MatrixColumn {
-    /// The column's heading.
+    /// The heading of the column.
     #[schema(value_type = String)]
     pub name: Cow<'static, str>,
     /// The name of the report's table that has its figures.
     pub table: String,
 }
 
-/// A configuration.
+/// A row of a matrix: one configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MatrixRow {
-    /// The name of its row in the tables.
+    /// The name of the configuration's row in the tables.
     pub name: String,
-    /// Size of the file with all rows in it, before anything was measured; null if the
-    /// configuration was not measured, because all that it changes is without effect.
+    /// The size of the file with all rows, in bytes, before the measurements; null if the
+    /// configuration was not measured because none of its changes has an effect.
     pub file_bytes: Option<u64>,
 }
 
 impl ReportMatrix {
-    /// What the table of that column says of that row, if it was measured.
+    /// Returns the row of the column's table, if it was measured.
     pub(crate) fn cell<'t>(
         column: &MatrixColumn,
         row: &MatrixRow,
@@ -62,7 +62,7 @@ impl ReportMatrix {
         table.rows.iter().find(|of| of.name == row.name)
     }
 
-    /// What all columns compare with, and how often it was measured.
+    /// Returns the baseline's name and its number of rounds.
     pub(crate) fn baseline<'t>(&self, tables: &'t [ResultTable]) -> Option<(&'t str, usize)> {
         let first = self.columns.first()?;
         let table = tables.iter().find(|table| table.name == first.table)?;
@@ -71,10 +71,10 @@ impl ReportMatrix {
     }
 }
 
-/// In place of the figures of a row that was not measured.
+/// The text in place of the figures of a row that was not measured.
 pub(crate) const IDLE: &str = "not measured: has no effect here";
 
-/// One character for a verdict.
+/// Returns one character for a verdict.
 pub(crate) fn sign(verdict: DifferenceVerdict) -> char {
     match verdict {
         DifferenceVerdict::Faster => '▲',
@@ -91,7 +91,7 @@ pub(crate) mod sample {
     use crate::html_report::sample;
     use crate::measure::{Distribution, MS_EACH};
 
-    /// At that multiple of the baseline's 1,000 in each round.
+    /// Returns a row at this multiple of the baseline's 1,000 in each round.
     fn row(name: &str, ratio: Option<f64>, rounds: usize, is_setup: bool) -> ResultRow {
         let ratios = vec![ratio.unwrap_or(1.0); rounds];
         let rates: Vec<f64> = ratios.iter().map(|ratio| ratio * 1_000.0).collect();
@@ -108,7 +108,7 @@ pub(crate) mod sample {
         }
     }
 
-    /// Of two configurations, one of which was measured too seldom in the last table, and one that
+    /// Returns a matrix of three configurations: one has too few rounds in the last table, and one
     /// was not measured.
     pub(crate) fn matrix() -> (ReportMatrix, Vec<ResultTable>) {
         let tables = [("insert", 2.5, 8), ("list", 1.0, 8), ("setup", 0.02, 2)];

@@ -1,4 +1,4 @@
-//! Samples and what may be said of them: medians, and the spread beside each.
+//! Defines samples and their statistics: medians, each with its spread.
 
 use std::time::Duration;
 
@@ -9,28 +9,29 @@ use utoipa::ToSchema;
 
 use crate::confidence_interval::{CONFIDENCE, ConfidenceInterval, number};
 
-/// How long `work` takes.
+/// Runs `work` and returns its value and duration.
 pub(crate) fn time<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Duration)> {
     let start = now();
     let value = work()?;
     Ok((value, start.elapsed()))
 }
 
-/// For tests of what a run leaves: so long, then twice as long, …, until a busy machine has done enough.
+/// Returns durations for tests, from `first` on, each twice as long as the last, until a busy
+/// machine has done enough.
 #[cfg(test)]
 pub(crate) fn longer_each_time(first: Duration) -> impl Iterator<Item = Duration> {
     const LONGEST: Duration = Duration::from_secs(30);
     std::iter::successors(Some(first), |last| Some(*last * 2)).take_while(|next| *next <= LONGEST)
 }
 
-/// Median and extremes of some samples.
+/// The median, its confidence interval and the extremes of samples.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Distribution {
-    /// The sample in the middle; null if it is not a number, such as the rate of nothing.
+    /// The median of the samples; null if it is not a number, such as a rate without operations.
     #[serde(deserialize_with = "number")]
     #[schema(value_type = Option<f64>)]
     pub median: f64,
-    /// What holds the true median 95 % of the time; the extremes, if the samples are too few.
+    /// The 95 % confidence interval of the median; the extremes, if the samples are too few.
     pub interval: ConfidenceInterval,
     /// The smallest sample; null if it is not a number.
     #[serde(deserialize_with = "number")]
@@ -40,7 +41,7 @@ pub struct Distribution {
     #[serde(deserialize_with = "number")]
     #[schema(value_type = Option<f64>)]
     pub max: f64,
-    /// All samples, in the order in which they were taken; null where one is not a number.
+    /// All samples, in the order of measurement; a sample is null if it is not a number.
     #[serde(deserialize_with = "numbers")]
     #[schema(value_type = Vec<Option<f64>>)]
     pub samples: Vec<f64>,
@@ -52,7 +53,7 @@ fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
 }
 
 impl Distribution {
-    /// Of at least one sample.
+    /// Returns the distribution of at least one sample.
     pub(crate) fn from_samples(samples: Vec<f64>) -> Self {
         let mut sorted = samples.clone();
         sorted.sort_by(f64::total_cmp);
@@ -67,45 +68,45 @@ impl Distribution {
     }
 }
 
-/// The metric that says what processor time, user and system, each took.
+/// The metric for the processor time, user and system, of each transaction.
 pub(crate) const CPU_US: &str = "CPU µs each";
 
-/// The metric that says how long one takes, where that says more than how many there are a second.
+/// The metric for the time of each operation, where that is clearer than the rate.
 pub(crate) const MS_EACH: &str = "ms each";
 
-/// What one candidate did in one round.
+/// The work of one candidate in one round.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundSample {
-    /// What succeeded: transactions, or what else the table counts.
+    /// The number of successes: transactions, or another unit of the table.
     pub(crate) transactions: u64,
-    /// From the first to the last of them.
+    /// The time from the first to the last of them.
     pub(crate) elapsed: Duration,
-    /// How long callers waited for one, where that was looked at.
+    /// The waits of callers, if they were measured.
     pub(crate) latency: Option<LatencyStats>,
-    /// Whatever else is worth a column: a name that says the unit, and the value.
+    /// Further columns: a name with the unit, and the value.
     pub(crate) metrics: Vec<(&'static str, f64)>,
 }
 
 impl RoundSample {
-    /// Without latency and metrics.
+    /// Returns a sample without latency and metrics.
     pub(crate) fn new(transactions: u64, elapsed: Duration) -> Self {
         Self { transactions, elapsed, latency: None, metrics: Vec::new() }
     }
 
-    /// With what each of them took as a metric, where that says more than how many there are a
-    /// second.
+    /// Returns a sample with the time of each transaction as a metric, where that is clearer than
+    /// the rate.
     pub(crate) fn each(transactions: u64, elapsed: Duration) -> Self {
         let sample = Self::new(transactions, elapsed);
         let metrics = vec![(MS_EACH, 1e3 / sample.rate())];
         Self { metrics, ..sample }
     }
 
-    /// Processor time of each, in microseconds, if it was measured.
+    /// Returns the processor time of each transaction in microseconds, if it was measured.
     pub(crate) fn cpu_us(&self) -> Option<f64> {
         self.metrics.iter().find(|(name, _)| *name == CPU_US).map(|(_, value)| *value)
     }
 
-    /// Transactions a second.
+    /// Returns the transactions per second.
     pub(crate) fn rate(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let transactions = self.transactions as f64;
@@ -113,23 +114,23 @@ impl RoundSample {
     }
 }
 
-/// How long callers waited, in microseconds.
+/// Statistics of the time that callers waited, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "in JSON only a field's name can say its unit")]
 pub struct LatencyStats {
-    /// What they waited on average; null where that is of no interest.
+    /// The average wait, in microseconds; null if the benchmark does not report it.
     pub mean_us: Option<f64>,
-    /// Half of them waited less.
+    /// The median wait, in microseconds: 50 % of the waits were shorter.
     pub p50_us: f64,
-    /// 95 % of them waited less.
+    /// The 95th percentile, in microseconds: 95 % of the waits were shorter.
     pub p95_us: f64,
-    /// 99 % of them waited less.
+    /// The 99th percentile, in microseconds: 99 % of the waits were shorter.
     pub p99_us: f64,
-    /// The longest wait.
+    /// The longest wait, in microseconds.
     pub max_us: f64,
 }
 
-/// Collects waits.
+/// Records waits in a histogram.
 #[derive(Clone, Debug)]
 pub(crate) struct LatencyRecorder(Histogram<u64>);
 
@@ -147,18 +148,18 @@ impl LatencyRecorder {
         self.0.add(&other.0).expect("a histogram of the same shape");
     }
 
-    /// How many waits there were.
+    /// Returns the number of waits.
     pub(crate) fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// With the average.
+    /// Returns the statistics with the average, or `None` if there are no waits.
     pub(crate) fn latency_and_mean(&self) -> Option<LatencyStats> {
         let mean_us = Some(self.0.mean() / 1_000.0);
         self.latency().map(|latency| LatencyStats { mean_us, ..latency })
     }
 
-    /// `None` if nothing was recorded.
+    /// Returns the statistics without the average, or `None` if there are no waits.
     pub(crate) fn latency(&self) -> Option<LatencyStats> {
         #[expect(clippy::cast_precision_loss, reason = "nanoseconds of minutes at most")]
         let us = |ns: u64| ns as f64 / 1_000.0;

@@ -1,4 +1,4 @@
-//! The messages that are sent, contents and times as devices make them.
+//! Generates the messages that are sent, with contents and times like those of devices.
 
 mod budget;
 
@@ -12,44 +12,45 @@ use rand::{RngExt, SeedableRng};
 
 pub(crate) use self::budget::MESSAGES_PER_TRANSACTION;
 
-/// Of the first message: so long ago that with years of messages no server finds its clock ahead.
+/// The time of the first message: so long ago that even years of messages are not ahead of a
+/// server's clock.
 pub(crate) const FIRST_MS: u64 = 1_600_000_000_000;
-/// Contents are pieces of so many random characters.
+/// The size of the pool of random characters from which contents are cut.
 const POOL_BYTES: usize = 1 << 20;
 
-/// What messages hold.
+/// The content of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentKind {
-    /// So many letters, which do not compress well.
+    /// This many letters, which do not compress well.
     Letters(usize),
-    /// Transactions of a budget, as Actual's apps make them.
+    /// Transactions of a budget, in the form of Actual's apps.
     Budget,
 }
 
-/// When messages are made, by the clocks of those who make them.
+/// The times of messages, by the clocks of the devices that create them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageSchedule {
-    /// Messages of one millisecond, which the counter tells apart.
+    /// The number of messages in one millisecond, distinguished by the counter.
     pub(crate) at_once: u64,
-    /// From those to the next: of what a user has before.
+    /// The time between such groups, for the seeded messages of a user.
     pub(crate) before_ms: u64,
-    /// The same of what follows.
+    /// The time between such groups, for the messages after the seeded ones.
     pub(crate) step_ms: u64,
 }
 
 impl MessageSchedule {
-    /// A message, and then the next.
+    /// Returns a schedule of single messages at equal intervals.
     pub(crate) fn even(step_ms: u64) -> Self {
         Self { at_once: 1, before_ms: step_ms, step_ms }
     }
 }
 
-/// Makes messages; several callers may share it.
+/// Generates messages; several callers may share it.
 #[derive(Debug)]
 pub(crate) struct MessageGenerator {
     contents: ContentGenerator,
     pace: MessageSchedule,
-    /// What a user has before.
+    /// The number of messages that a user already has.
     seeded: u64,
     next: AtomicU64,
 }
@@ -61,23 +62,24 @@ enum ContentGenerator {
 }
 
 impl MessageGenerator {
-    /// Letters, a millisecond apart. The numbers of [`MessageGenerator::next`] begin at `first`.
+    /// Returns a generator of letters, one millisecond apart. The numbers of
+    /// [`MessageGenerator::next`] begin at `first`.
     pub(crate) fn new(content_bytes: usize, first: u64) -> Self {
         Self::apart(content_bytes, first, 1)
     }
 
-    /// With so many milliseconds from one to the next.
+    /// Returns a generator of letters, `step_ms` milliseconds apart.
     pub(crate) fn apart(content_bytes: usize, first: u64, step_ms: u64) -> Self {
         Self::of(ContentKind::Letters(content_bytes), first, MessageSchedule::even(step_ms))
     }
 
-    /// After the first `seeded`.
+    /// Returns a generator whose numbers begin after the first `seeded` messages.
     pub(crate) fn of(content: ContentKind, seeded: u64, pace: MessageSchedule) -> Self {
         let contents = match content {
             ContentKind::Budget => ContentGenerator::Budget,
             ContentKind::Letters(length) => {
                 let mut random = SmallRng::seed_from_u64(1);
-                // Letters, so that it can stand in JSON as it is.
+                // Letters need no escapes in JSON.
                 let pool = (0..POOL_BYTES + length).map(|_| random.random_range(b'a'..=b'z'));
                 ContentGenerator::Letters { pool: pool.collect(), length }
             }
@@ -85,13 +87,13 @@ impl MessageGenerator {
         Self { contents, pace, seeded, next: AtomicU64::new(seeded) }
     }
 
-    /// The next `count`, as this node makes them.
+    /// Returns the next `count` messages, created by this node.
     pub(crate) fn next(&self, count: usize, node: NodeId) -> anyhow::Result<Vec<Message>> {
         let first = self.next.fetch_add(count as u64, Ordering::Relaxed);
         (first..first + count as u64).map(|index| self.at(index, node)).collect()
     }
 
-    /// Message number `index`.
+    /// Returns message number `index`.
     pub(crate) fn at(&self, index: u64, node: NodeId) -> anyhow::Result<Message> {
         let counter = u16::try_from(index % self.pace.at_once)?;
         let timestamp = Timestamp::new(FIRST_MS + self.after_ms(index), counter, node);
@@ -99,7 +101,8 @@ impl MessageGenerator {
         let content = match &self.contents {
             ContentGenerator::Budget => budget::content(index),
             ContentGenerator::Letters { pool, length } => {
-                // Odd, so that neighbours have other contents and every place is used.
+                // The factor is odd, so that neighbors have different contents and every position
+                // is used.
                 let start = usize::try_from(index * 7_919 % POOL_BYTES as u64)?;
                 pool.slice(start..start + length)
             }
@@ -107,7 +110,7 @@ impl MessageGenerator {
         Ok(Message { timestamp, content })
     }
 
-    /// Milliseconds from the first message to number `index`.
+    /// Returns the milliseconds from the first message to number `index`.
     pub(crate) fn after_ms(&self, index: u64) -> u64 {
         let MessageSchedule { at_once, before_ms, step_ms } = self.pace;
         let (moment, before) = (index / at_once, self.seeded.div_ceil(at_once));

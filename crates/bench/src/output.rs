@@ -1,4 +1,4 @@
-//! Everything that `warren bench` prints with `--json`.
+//! Defines all output of `warren bench --json`.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,18 +9,18 @@ use crate::report::BenchReport;
 use crate::sqlite_bench::LabDrivers;
 use crate::sqlite_bench::pragma::BenchChoice;
 
-/// What a subcommand of `warren bench` prints: one of these shapes.
+/// The output of a subcommand of `warren bench`, in one of these shapes.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum BenchOutput {
-    /// A benchmark that was run.
+    /// The report of a benchmark.
     Report(Box<BenchReport>),
-    /// `bench compare`: two reports of one benchmark.
+    /// The output of `bench compare`: the differences between two reports of one benchmark.
     Comparison(Box<ReportComparison>),
-    /// `bench pragma --list`: what `--only` can name.
+    /// The output of `bench pragma --list`: the names that `--only` accepts.
     Choices(Vec<BenchChoice>),
-    /// `bench runtime --setup` and `bench browser --setup`: the drivers of the lab.
+    /// The output of `bench runtime --setup` and `bench browser --setup`: the drivers of the lab.
     Drivers(LabDrivers),
-    /// `bench actual --setup`: the published server.
+    /// The output of `bench actual --setup`: the published server.
     Server(CompetitorInstallation),
 }

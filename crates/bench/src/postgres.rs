@@ -1,8 +1,9 @@
-//! A PostgreSQL of the benchmark's own: an empty cluster, and a runtime to talk to it.
+//! Runs a PostgreSQL server for the benchmark alone: an empty cluster, and a runtime for its
+//! connections.
 //!
 //! # Not here
 //! - Processes, files and settings of the server → `postgres-lab`.
-//! - What is run on it → `tps/postgres.rs`, `bulk/postgres.rs`.
+//! - The work on the server → `tps/postgres.rs`, `bulk/postgres.rs`.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use postgres_lab::PostgresServer;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Config};
 
-/// What a report says of the server.
+/// The settings of the server that a report contains.
 const REPORTED: [&str; 8] = [
     "server_version",
     "shared_buffers",
@@ -24,7 +25,7 @@ const REPORTED: [&str; 8] = [
     "deadlock_timeout",
 ];
 
-/// A server with its own files and port; it ends with this value.
+/// A server with its own files and port, which ends when this value is dropped.
 pub(crate) struct BenchPostgres {
     server: PostgresServer,
     runtime: Runtime,
@@ -38,23 +39,23 @@ impl BenchPostgres {
         Ok(Self { server, runtime })
     }
 
-    /// How to connect to it.
+    /// Returns the configuration for connections to the server.
     pub(crate) fn config(&self) -> &Config {
         self.server.config()
     }
 
-    /// To be used in the runtime.
+    /// Opens a connection, which must be used in the runtime.
     pub(crate) async fn connect(&self) -> anyhow::Result<Client> {
         self.server.connect("postgres").await
     }
 
-    /// Where its connections live.
+    /// Returns the runtime of the connections.
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    /// What it runs with, as it says itself: name and value. A case may set `synchronous_commit`
-    /// and the isolation otherwise, and then says so in its name.
+    /// Returns the server's own settings: name and value. A case may set `synchronous_commit` and
+    /// the isolation differently, and then its name contains that.
     pub(crate) fn settings(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
         self.runtime.block_on(async {
             let client = self.connect().await?;
@@ -67,7 +68,7 @@ impl BenchPostgres {
         })
     }
 
-    /// The same in one line.
+    /// Returns the settings in one line.
     pub(crate) fn settings_text(&self) -> anyhow::Result<String> {
         let settings = self.settings()?;
         let settings = settings.into_iter().map(|(name, value)| format!("{name} {value}"));

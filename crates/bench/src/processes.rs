@@ -1,43 +1,43 @@
-//! What other processes use, as Linux tells in `/proc`: processor time and memory.
+//! Reads other processes' use of processor time and memory from Linux's `/proc`.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// A process, what it started, or both.
+/// A process, or the processes that it started.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessUsage {
     pub(crate) root: u32,
     pub(crate) part: ProcessScope,
 }
 
-/// Which of them.
+/// The processes that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessScope {
     Root,
-    /// Where the root only starts them.
+    /// The processes that the root started, for a root that does no work itself.
     Children,
 }
 
-/// `sysconf(_SC_CLK_TCK)`, which has been 100 on Linux for ever.
+/// The value of `sysconf(_SC_CLK_TCK)`, which has always been 100 on Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 impl ProcessUsage {
-    /// This one.
+    /// Returns this process.
     pub(crate) fn own() -> Self {
         Self { root: std::process::id(), part: ProcessScope::Root }
     }
 
-    /// Seconds of processor time so far, of those that run.
+    /// Returns the processor time so far, in seconds, of the processes that still run.
     pub(crate) fn cpu_seconds(self) -> f64 {
         self.all().into_iter().filter_map(cpu_ticks).sum::<f64>() / TICKS_PER_SECOND
     }
 
-    /// Megabytes in memory.
+    /// Returns the megabytes in memory.
     pub(crate) fn memory_mb(self) -> f64 {
         self.all().into_iter().filter_map(|pid| status_mb(pid, "VmRSS:")).sum()
     }
 
-    /// The most megabytes that each ever had in memory, together.
+    /// Returns the sum of each process's peak memory, in megabytes.
     pub(crate) fn memory_peak_mb(self) -> Option<f64> {
         self.all().into_iter().map(|pid| status_mb(pid, "VmHWM:")).sum()
     }
@@ -58,7 +58,7 @@ impl ProcessUsage {
     }
 }
 
-/// Parent by process.
+/// Returns the parent of each process.
 fn parents() -> BTreeMap<u32, u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -71,14 +71,14 @@ fn cpu_ticks(pid: u32) -> Option<f64> {
     Some(user + system)
 }
 
-/// By its place after the name, which may hold anything.
+/// Returns a field by its position after the name, which may contain any character.
 fn stat_field(pid: u32, index: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
     fields.split(' ').nth(index).map(str::to_owned)
 }
 
-/// The most bytes that this process ever had in memory.
+/// Returns this process's peak memory, in bytes.
 pub fn memory_peak_bytes() -> Option<u64> {
     status_bytes(std::process::id(), "VmHWM:")
 }

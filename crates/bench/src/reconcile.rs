@@ -1,7 +1,8 @@
-//! `warren bench reconcile`: what it takes to find where a device's set and the server's differ.
+//! `warren bench reconcile`: measures the cost of finding the differences between a device's
+//! messages and the server's.
 //!
-//! The server is the shipped binary on loopback, the device the state machine that replicas use,
-//! on messages in memory: reading a device's own log is not in it.
+//! The server is the shipped binary on loopback. The device is the state machine that replicas
+//! use, on messages in memory: reading a device's own log is not measured.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -25,20 +26,21 @@ use crate::report_setting::ReportSetting;
 use crate::server_process::{PreparedDataDir, ServerProcess};
 use crate::suite::{self, BenchCase, BenchSection, StopRule};
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct ReconcileBenchPlan {
     /// Messages that both sides hold.
     pub messages: u64,
-    /// How many only one side holds, a row for each count; half of them on either side.
+    /// Numbers of messages that only one side holds; each number has a row, and each side holds
+    /// half of them.
     pub differences: Vec<u64>,
     /// Bytes of a message's content.
     pub content_bytes: usize,
-    /// Rounds, each in a random order.
+    /// The number of rounds, each in a random order.
     pub rounds: usize,
-    /// Where the files go.
+    /// The folder in which the run creates its files.
     pub folder: PathBuf,
-    /// The shipped binary.
+    /// The path of the shipped binary.
     pub program: PathBuf,
     /// The command line, for the report.
     pub command: String,
@@ -51,13 +53,13 @@ const LEAD: &str = "A device and a server hold the same messages, except for som
     server lacks are pushed afterwards, which is not counted. The baseline downloads the whole \
     vault instead, as a new device does. Rates are messages of the whole set per second; ratios \
     compare cases of the same round.";
-/// 2016-11-21: what is stamped from there on for ten years is not ahead of anybody's clock.
+/// 2016-11-21: timestamps of the ten years from there on are not ahead of any clock.
 const FIRST_MS: u64 = 1_479_686_400_000;
 const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
 const MINUTE_MS: u64 = 60_000;
 const PAGE_MESSAGES: u64 = 40_000;
 
-/// How a set lies in time.
+/// The distribution of a set of messages in time.
 #[derive(Clone, Copy)]
 struct SetShape {
     name: &'static str,
@@ -70,7 +72,7 @@ const SHAPES: [SetShape; 2] = [
     SetShape { name: "minute", title: "within one minute", span_ms: MINUTE_MS },
 ];
 
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &ReconcileBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = [plan.messages, plan.rounds as u64, plan.differences.len() as u64];
     ensure!(counts.iter().all(|count| *count > 0), "nothing to measure");
@@ -115,7 +117,7 @@ pub fn run(plan: &ReconcileBenchPlan, bar: &ProgressBar) -> anyhow::Result<Bench
     })
 }
 
-/// A vault of the server with its messages, and how to reach it.
+/// A vault of the server with its messages, and the connection to it.
 #[derive(Clone)]
 struct BenchVault<'a> {
     plan: &'a ReconcileBenchPlan,
@@ -125,11 +127,11 @@ struct BenchVault<'a> {
 }
 
 impl<'a> BenchVault<'a> {
-    /// Message number `index`; those from `messages` on are between the others.
+    /// Returns message number `index`; those from `messages` on are between the others.
     fn message(&self, index: u64) -> anyhow::Result<Message> {
         let ReconcileBenchPlan { messages, content_bytes, .. } = self.plan;
         let (node, index_in_time) = (NodeId(index / messages), index % messages);
-        // 64 parts of a millisecond, so that a minute has room for millions.
+        // A millisecond has 64 parts, so that a minute can hold millions of messages.
         let parts = u128::from(index_in_time) * u128::from(self.shape.span_ms) * 64;
         let parts = u64::try_from(parts / u128::from(*messages))?;
         let counter = u16::try_from(parts % 64)? * 1_024;
@@ -272,7 +274,7 @@ struct ReconcileBenchCost {
     requests: usize,
     sent: usize,
     received: usize,
-    /// Of `received`, the messages that were missing.
+    /// The part of `received` that contains missing messages.
     contents: usize,
     missing: usize,
     wanted: usize,

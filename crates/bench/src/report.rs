@@ -1,4 +1,5 @@
-//! What a benchmark says: on what it was measured, its tables, what could not be had.
+//! Defines the report of a benchmark: the machine, the tables, and notes on what could not be
+//! measured.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,45 +20,46 @@ use crate::text_report;
 /// The number of the format (`docs/reference/formats/11-benchmark-report.md`).
 pub(crate) const REPORT_FORMAT: u32 = 11;
 
-/// What a benchmark has measured.
+/// The results of a benchmark.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BenchReport {
-    /// The number of this format, 11.
+    /// The version number of the report format, 11.
     pub format: u32,
     /// The name of the benchmark: `pragma`, `sync`, `tps` …
     #[schema(value_type = String)]
     pub benchmark: Cow<'static, str>,
-    /// The machine and the program that it ran on.
+    /// The machine and the program that the benchmark ran on.
     pub machine: MachineInfo,
-    /// The command line.
+    /// The command line that started the benchmark.
     pub command: String,
-    /// What the benchmark was told, or read back, for all of its tables.
+    /// The settings that apply to all tables, as requested or as read back.
     pub settings: Vec<ReportSetting>,
-    /// Sets of PRAGMAs that the tables' rows are called after; empty where there are none.
+    /// The sets of PRAGMAs after which the tables' rows are named; empty if none is used.
     pub configurations: Vec<EffectiveConfiguration>,
-    /// What several tables say of the same rows; empty where there is no such table.
+    /// Matrices that combine several tables with the same rows; empty if no tables share rows.
     pub matrices: Vec<ReportMatrix>,
-    /// The measured tables, in the order in which they were asked for.
+    /// The measured tables, in the order in which they were requested.
     pub tables: Vec<ResultTable>,
-    /// What was to be shown, and whether it was; empty where nothing was.
+    /// The goals, and whether each was reached; empty if the benchmark has no goals.
     pub goals: Vec<GoalResult>,
-    /// What could not be measured here, and why; what others do for each message.
+    /// Notes on cases that could not be measured, with the reasons, and on the work that
+    /// competitors do for each message.
     pub notes: Vec<String>,
     #[serde(skip)]
     pub(crate) title: Cow<'static, str>,
-    /// One paragraph.
+    /// One introductory paragraph.
     #[serde(skip)]
     pub(crate) lead: Cow<'static, str>,
 }
 
-/// What every version of the format has.
+/// The field that every version of the format has.
 #[derive(Deserialize)]
 struct ReportFormatNumber {
     format: Option<u32>,
 }
 
 impl BenchReport {
-    /// A report that was saved. Title and lead, which only a page has, are not in it.
+    /// Reads a saved report. It lacks the title and the lead, which only a page has.
     pub fn from_json(text: &str) -> anyhow::Result<Self> {
         let ReportFormatNumber { format } = serde_json::from_str(text)?;
         let format = format.with_context(|| {
@@ -72,7 +74,7 @@ impl BenchReport {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Its matrices alone, for the terminal; `None` if it has none.
+    /// Returns the matrices alone, for the terminal; `None` if the report has none.
     pub fn in_one_look(&self) -> Option<String> {
         let MachineInfo { processor, cores_count, file_system, version, sqlite, .. } =
             &self.machine;
@@ -86,7 +88,7 @@ impl BenchReport {
         })
     }
 
-    /// As a page of its own.
+    /// Renders the report as a standalone page.
     pub fn html(&self) -> String {
         html_report::render(&html_report::HtmlPage {
             title: &self.title,

@@ -1,14 +1,15 @@
-//! What a benchmark was told, or read back, for all of its tables.
+//! Defines a setting that a report lists: an option of the benchmark, or a value that was read
+//! back.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A name and its value.
+/// A setting of a benchmark: its name and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReportSetting {
-    /// What was set: `rounds`, `journal_mode`.
+    /// The name of the setting, such as `rounds` or `journal_mode`.
     pub name: String,
-    /// The value, as people read it.
+    /// The value of the setting, as text for people.
     pub value: String,
 }
 

@@ -1,9 +1,9 @@
-//! A `warren serve` of our own: the shipped binary, on a free loopback port, with a fresh data
-//! directory that has accounts already.
+//! Runs `warren serve`: the shipped binary, on a free loopback port, with a fresh data directory
+//! that already has accounts.
 //!
-//! Over HTTP every account costs a hashed password. Here they are made before the server starts,
-//! by the same crate, at the cheapest cost; each has one device, which registers the others with
-//! its token. Vaults and their keys are as always.
+//! Over HTTP every account costs a password hash. Here the accounts are created before the server
+//! starts, by the same crate, at the lowest cost; each has one device, which registers the others
+//! with its token. Vaults and their keys are created as usual.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -20,22 +20,22 @@ use crate::http::socket_address;
 use crate::message_generator::FIRST_MS;
 use crate::processes::{ProcessScope, ProcessUsage};
 
-/// Writes that wait together share a commit.
+/// The number of threads that create accounts: writes that wait together share a commit.
 const THREADS_COUNT: usize = 64;
 
-/// A running server; it ends with this value.
+/// A running server, which ends when this value is dropped.
 pub(crate) struct ServerProcess {
     child: Child,
     pub(crate) address: SocketAddr,
-    /// Where Actual's apps ask it, if it was told to listen there.
+    /// The address for Actual's apps, if the gateway is enabled.
     pub(crate) actual: Option<SocketAddr>,
 }
 
 impl ServerProcess {
-    /// `data` is made if it is not there.
+    /// Starts a server; `data` is created if it does not exist.
     pub(crate) fn start(program: &Path, data: &Path, more: &[&str]) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
-        // What is set for a server of the user's is no part of what is measured.
+        // Settings of the user's own server must not affect the measurement.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("WARREN_") {
                 command.env_remove(name);
@@ -49,7 +49,7 @@ impl ServerProcess {
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
         let stdout = child.stdout.take().context("its standard output")?;
-        // From here on the value ends the process.
+        // From here on, dropping the value ends the process.
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut served = Self { child, address: nowhere, actual: None };
         let mut line = String::new();
@@ -62,7 +62,7 @@ impl ServerProcess {
         Ok(served)
     }
 
-    /// Ends it as its operator would, so that all is in its files.
+    /// Ends the server like its operator would, so that its files are complete.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         let pid = self.child.id().to_string();
         let signalled = Command::new("kill").arg(&pid).status().context("kill")?;
@@ -79,22 +79,22 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to end.
+        // The server may have ended already; then there is no process to kill.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// A data directory that no server runs on, to be copied.
+/// A data directory without a running server, which is copied for use.
 #[derive(Debug)]
 pub(crate) struct PreparedDataDir {
     folder: PathBuf,
-    /// Of the first accounts: the token of a device.
+    /// The tokens of the first accounts, one device each.
     pub(crate) tokens: Vec<String>,
 }
 
 impl PreparedDataDir {
-    /// Makes `count` accounts in `folder`, `active` of them with a device.
+    /// Creates `count` accounts in `folder`, `active` of them with a device.
     pub(crate) fn make(folder: PathBuf, count: usize, active: usize) -> anyhow::Result<Self> {
         let databases = Databases::start(EngineLimits::default())?;
         let accounts = Accounts::open(&databases, &folder, KdfCost::insecure_for_tests(1))?;
@@ -113,7 +113,7 @@ impl PreparedDataDir {
         Ok(Self { folder, tokens: made?.concat() })
     }
 
-    /// Its files in a fresh directory.
+    /// Copies the files into a new directory.
     pub(crate) fn copy_to(&self, data: &Path) -> anyhow::Result<()> {
         fs::create_dir_all(data)?;
         for entry in fs::read_dir(&self.folder)? {
@@ -124,7 +124,7 @@ impl PreparedDataDir {
     }
 }
 
-/// The tokens of those that are active.
+/// Creates the accounts and returns the tokens of the active ones.
 fn make(
     accounts: &Accounts,
     numbers: std::ops::Range<usize>,

@@ -1,12 +1,11 @@
-//! Services under load: how each is started and spoken to, and callers that ask it.
+//! Measures services under load: starts each one, speaks its API, and runs the callers.
 //!
 //! # Invariants
-//! - Every service is asked by the same callers over the same kind of connections, and stands on
-//!   the same disk; only starting and saying differ.
+//! - All services have the same callers, the same kind of connections and the same disk; only the
+//!   start and the API differ.
 //!
 //! # Not here
-//! - What is compared with what → `sync.rs`, `actual.rs`. How competitors are installed →
-//!   `competitors.rs`.
+//! - Comparisons → `sync.rs`, `actual.rs`. Installation of competitors → `competitors.rs`.
 
 pub(crate) mod actual;
 pub(crate) mod device;

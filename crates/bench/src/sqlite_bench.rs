@@ -1,8 +1,8 @@
-//! The lab: what settings, ciphers and libraries do to the speed of one SQLite file.
+//! The lab: measures how settings, ciphers and libraries change the speed of one SQLite file.
 //!
-//! Everything that is measured is a plan (`docs/reference/formats/12-lab-plan.md`), carried out on
-//! a file that was prepared for it: by SQLite called from here, or by a driver of another library.
-//! Rounds, intervals and verdicts are the suite's.
+//! Every measurement is a plan (`docs/reference/formats/12-lab-plan.md`), carried out on a file
+//! that was prepared for it: by SQLite called from here, or by a driver of another library.
+//! Rounds, intervals and verdicts come from `suite.rs`.
 
 pub mod browser;
 pub mod checkpoint;
@@ -32,27 +32,28 @@ use crate::format::format_threshold;
 use crate::report_setting::ReportSetting;
 use crate::suite::StopRule;
 
-/// How all of the lab measures.
+/// The measuring options that all benchmarks of the lab share.
 #[derive(Clone, Debug)]
 pub struct MeasureOptions {
-    /// Rounds of each case, each round in a random order: at least so many.
+    /// The least number of rounds of each case, each round in a random order.
     pub rounds_min: usize,
-    /// At most so many.
+    /// The largest number of rounds.
     pub rounds_max: usize,
-    /// Enough, when half of every interval is this part of its median.
+    /// The wanted precision: measuring ends when half of every interval is at most this part of
+    /// its median.
     pub precision: f64,
-    /// For the whole report; the least number of rounds is made anyway.
+    /// The time for the whole report; the least number of rounds is completed anyway.
     pub time: Duration,
     /// How long each operation works in each round.
     pub duration: Duration,
-    /// Where the files go: the disk that is measured.
+    /// The folder for the files, on the disk that is measured.
     pub folder: PathBuf,
     /// The command line, for the report.
     pub command: String,
 }
 
 impl MeasureOptions {
-    /// For the report.
+    /// Returns the settings for the report.
     fn settings(&self) -> Vec<ReportSetting> {
         let Self { rounds_min, rounds_max, precision, time, duration, .. } = self;
         let rounds = if rounds_min == rounds_max {
@@ -72,11 +73,11 @@ impl MeasureOptions {
     }
 }
 
-/// The time that is left, shared by what is left to do.
+/// The remaining time, shared by the remaining groups.
 struct MeasureTimeBudget<'a> {
     method: &'a MeasureOptions,
     end: Instant,
-    /// Groups that were not begun.
+    /// The number of groups that were not begun.
     groups: u32,
 }
 
@@ -86,12 +87,12 @@ impl<'a> MeasureTimeBudget<'a> {
         Self { method, end: now() + method.time, groups }
     }
 
-    /// For the next group, its share.
+    /// Returns the stop rule of the next group, with its share of the time.
     fn next(&mut self) -> StopRule {
         self.share(1)
     }
 
-    /// For a group that counts as so many.
+    /// Returns the stop rule of a group that counts as `parts` groups.
     fn share(&mut self, parts: u32) -> StopRule {
         let left = self.end.saturating_duration_since(now());
         let share = (left / self.groups.max(1)).saturating_mul(parts).min(left);

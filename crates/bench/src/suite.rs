@@ -1,7 +1,7 @@
-//! A benchmark as data: sections of cases, run in rounds, each round in a random order.
+//! Runs a benchmark given as data: sections of cases, in rounds, each round in a random order.
 //!
-//! The first case of a section is its baseline: every other is reported as a ratio to what the
-//! baseline did in the same round, so that what slows the machine down for a while slows both.
+//! The first case of a section is its baseline: every other case is reported as a ratio to the
+//! baseline in the same round, so that a temporary slowdown of the machine affects both.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,25 +23,25 @@ use crate::measure::{Distribution, LatencyStats, RoundSample};
 /// Cases that belong in one table.
 pub(crate) struct BenchSection<'a> {
     pub(crate) name: String,
-    /// What its rates count: `transactions`.
+    /// The unit of the rates: `transactions`.
     pub(crate) unit: &'static str,
-    /// What the table shows, in one line.
+    /// A description of the table in one line.
     pub(crate) title: String,
-    /// The first is the baseline.
+    /// The cases; the first is the baseline.
     pub(crate) cases: Vec<BenchCase<'a>>,
 }
 
-/// One thing to measure.
+/// A case to measure.
 pub(crate) struct BenchCase<'a, T = RoundSample> {
     pub(crate) name: String,
     /// The rate that the published page gives, on its machine.
     pub(crate) published: Option<f64>,
-    /// Where its row is on a curve.
+    /// The point of the row on a curve.
     pub(crate) point: Option<CurvePoint>,
     pub(crate) run: CaseRunner<'a, T>,
 }
 
-/// Works for about so long.
+/// A function that works for about the given duration.
 type CaseRunner<'a, T> = Box<dyn FnMut(Duration) -> anyhow::Result<T> + 'a>;
 
 impl<'a, T> BenchCase<'a, T> {
@@ -52,7 +52,7 @@ impl<'a, T> BenchCase<'a, T> {
         Self { name: name.into(), published: None, point: None, run: Box::new(run) }
     }
 
-    /// With the published figure.
+    /// Sets the published figure.
     pub(crate) fn published(self, rate: f64) -> Self {
         Self { published: Some(rate), ..self }
     }
@@ -71,55 +71,55 @@ impl<'a, T> BenchCase<'a, T> {
     }
 }
 
-/// A measured section.
+/// A table of measured cases.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResultTable {
-    /// What `--only` calls the table.
+    /// The name of the table, as `--only` accepts it.
     pub name: String,
-    /// What its rates count: `transactions`.
+    /// The unit that the table's rates count, such as `transactions`.
     #[schema(value_type = String)]
     pub unit: Cow<'static, str>,
-    /// What the table shows, in one line.
+    /// The title of the table, in one line.
     pub title: String,
     /// The measured cases, the baseline first.
     pub rows: Vec<ResultRow>,
 }
 
-/// A measured case.
+/// A measured case, which is one row of a table.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ResultRow {
-    /// What was measured.
+    /// The name of the measured case.
     pub name: String,
-    /// The rate that a published page gives, on its machine; null where none does.
+    /// The rate that a published page reports for its own machine; null if there is none.
     pub published: Option<f64>,
-    /// Where the row is on a curve; null if it is on none.
+    /// The row's place on a curve; null if the row is not on a curve.
     pub point: Option<CurvePoint>,
-    /// How many of the table's unit were done a second.
+    /// The rate, in the table's unit per second.
     pub rate: Distribution,
     /// The row's rate divided by the baseline's in the same round.
     pub relative: Distribution,
-    /// What `relative` says; null for the baseline itself.
+    /// The difference that `relative` shows; null for the baseline itself.
     pub difference: Option<MedianDifference>,
-    /// The same of the processor time that each operation took; null for the baseline itself, and
-    /// where that was not measured. Whatever else the machine does changes it little, and waiting
-    /// for a disk is not in it.
+    /// The difference in processor time for each operation; null for the baseline itself, and if
+    /// processor time was not measured. Other work of the machine changes it little, and it
+    /// excludes waits for a disk.
     pub by_cpu: Option<MedianDifference>,
-    /// What callers waited in the round with the median P99; null where nobody waited.
+    /// The waits of callers in the round with the median P99; null if no waits were measured.
     pub latency: Option<LatencyStats>,
-    /// Other measurements by name, which says the unit.
+    /// Other metrics by name; the name contains the unit.
     #[schema(value_type = BTreeMap<String, Distribution>)]
     pub metrics: BTreeMap<Cow<'static, str>, Distribution>,
 }
 
-/// Cases that each answer for several tables at once, because one run of them does the work of
-/// all: inserts, selects, updates.
+/// Cases that each give samples for several tables at once, because one run of them does all the
+/// work: inserts, selects, updates.
 pub(crate) struct CaseGroup<'a> {
     pub(crate) headings: Vec<TableHeading>,
-    /// The first is the baseline. Each gives as many samples as there are headings.
+    /// The cases; the first is the baseline. Each gives as many samples as there are headings.
     pub(crate) cases: Vec<BenchCase<'a, Vec<RoundSample>>>,
 }
 
-/// What stands over a table.
+/// The heading of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct TableHeading {
     pub(crate) name: String,
@@ -127,22 +127,22 @@ pub(crate) struct TableHeading {
     pub(crate) title: String,
 }
 
-/// How long to go on.
+/// The rule that ends the rounds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StopRule {
-    /// At least so many rounds, whatever they take.
+    /// The least number of rounds, however long they take.
     pub(crate) rounds_min: usize,
     pub(crate) rounds_max: usize,
-    /// Enough, when the interval of every ratio is this narrow: half of its width, of the median.
+    /// The precision that suffices: half the width of every ratio's interval, per its median.
     pub(crate) precision: f64,
-    /// Enough, when it is that late.
+    /// The time after which no round begins, except to reach `rounds_min`.
     pub(crate) until: Option<Instant>,
     /// How long each case works in each round.
     pub(crate) duration: Duration,
 }
 
 impl StopRule {
-    /// So many rounds, no more and no less.
+    /// Returns a rule for exactly this number of rounds.
     pub(crate) fn rounds(rounds: usize, duration: Duration) -> Self {
         Self { rounds_min: rounds, rounds_max: rounds, precision: 0.0, until: None, duration }
     }
@@ -155,7 +155,7 @@ impl StopRule {
         self.until.is_some_and(|until| now() >= until) || self.is_precise(samples)
     }
 
-    /// How many rounds it will be, after `done` since `start`.
+    /// Estimates the final number of rounds, after `done` since `start`.
     fn expected(&self, done: usize, start: Instant) -> usize {
         let Some(until) = self.until.filter(|_| done > 0) else { return self.rounds_max };
         let share = (until - start).div_duration_f64(start.elapsed());
@@ -198,12 +198,12 @@ pub(crate) fn run(
     tables.into_iter().next().context("a group has as many tables as headings")
 }
 
-/// A round in which nothing was done says nothing: it is made again, twice as long each time.
+/// Measures a case. A round without any success is repeated, twice as long each time.
 fn measure(
     run: &mut CaseRunner<'_, Vec<RoundSample>>,
     duration: Duration,
 ) -> anyhow::Result<Vec<RoundSample>> {
-    /// 256 times as long as was asked for, in the end: then it is a figure that nothing is done.
+    /// The last attempt has 256 times the duration: if it has no success either, the rate is 0.
     const LONGER_COUNT_MAX: u32 = 8;
     for times in 0..LONGER_COUNT_MAX {
         let samples = run(duration * 2_u32.pow(times))?;
@@ -214,7 +214,7 @@ fn measure(
     run(duration * 2_u32.pow(LONGER_COUNT_MAX))
 }
 
-/// Runs every case in every round, each round in a random order, until that is enough.
+/// Runs every case in every round, each round in a random order, until the rule ends it.
 pub(crate) fn run_group(
     group: CaseGroup<'_>,
     stop_rule: &StopRule,
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!((verdict, bare.difference.is_none()), (DifferenceVerdict::TooFewRounds, true));
     }
 
-    /// Two tables; the second case is three times as fast in the first table, and in the second as fast.
+    /// Returns two tables; the second case is three times as fast in the first one only.
     fn pair(stop_rule: &StopRule) -> Vec<ResultTable> {
         let mut round = 0.0;
         let case = |name: &str, factor: f64| {

@@ -1,9 +1,9 @@
-//! What a report comes to: of each thing that was compared, where it made a difference.
+//! Summarizes a report: lists, for each row name, the tables in which it made a difference.
 
 use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
 use crate::suite::ResultTable;
 
-/// What was found of the rows of one name.
+/// The findings for the rows of one name.
 #[derive(Debug)]
 pub(crate) struct ComparisonFinding<'t> {
     pub(crate) name: &'t str,
@@ -14,7 +14,7 @@ pub(crate) struct ComparisonFinding<'t> {
 }
 
 impl ComparisonFinding<'_> {
-    /// How often nothing was found, in words; `None` if never.
+    /// Describes in words how often no difference was found; `None` if never.
     pub(crate) fn same(&self) -> Option<String> {
         let count = self.same_count;
         match (count, self.differs.is_empty()) {
@@ -27,7 +27,7 @@ impl ComparisonFinding<'_> {
     }
 }
 
-/// In the order in which the names appear; rows of too few rounds say nothing.
+/// Returns the findings in the order in which the names appear, without rows of too few rounds.
 pub(crate) fn findings(tables: &[ResultTable]) -> Vec<ComparisonFinding<'_>> {
     let mut findings: Vec<ComparisonFinding<'_>> = Vec::new();
     for table in tables {
@@ -55,7 +55,7 @@ pub(crate) fn findings(tables: &[ResultTable]) -> Vec<ComparisonFinding<'_>> {
     findings
 }
 
-/// What was found, if anything; in processor time, if time says nothing.
+/// Describes the difference, if any: by time, or else by processor time.
 fn describe_difference(
     difference: &MedianDifference,
     by_cpu: Option<&MedianDifference>,
@@ -67,7 +67,7 @@ fn describe_difference(
     Some(difference).filter(differs).map(|one| one.text.clone()).or(by_cpu)
 }
 
-/// What all tables compare with, if it is the same in all.
+/// Returns the baseline's name, if it is the same in all tables.
 pub(crate) fn baseline(tables: &[ResultTable]) -> Option<&str> {
     let mut names = tables.iter().filter_map(|table| Some(table.rows.first()?.name.as_str()));
     let first = names.next()?;

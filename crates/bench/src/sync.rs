@@ -1,6 +1,6 @@
-//! `warren bench sync`: what a sync service answers, ours beside others', in one run.
+//! `warren bench sync`: compares Warren's sync service with others in one run.
 //!
-//! The published load tests, *upload*, *download* and *cross*, against the shipped binary and
+//! The published load tests, *upload*, *download* and *cross*, run against the shipped binary and
 //! against `bench/competitors`: services that others would run instead. Each round of each case
 //! gets a fresh service with seeded users.
 //!
@@ -37,7 +37,7 @@ const LEAD: &str = "Devices of several users push messages to a service on the s
     cores with the service; the tables show how much CPU time both used. Cases run in random \
     order, each on a fresh service; ratios compare cases of the same round.";
 
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &SyncBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let counts = [plan.users, plan.devices, plan.messages, plan.limit, plan.rounds, plan.pool];
     anyhow::ensure!(!counts.contains(&0) && !plan.duration.is_zero(), "nothing to measure");
@@ -106,7 +106,8 @@ impl SyncBenchPlan {
     }
 }
 
-/// Those that are here, and notes: what each does for a message, who is absent and why.
+/// Returns the services that are present, and notes: the work of each for a message, and why
+/// others are absent.
 fn services(
     plan: &SyncBenchPlan,
     bar: &ProgressBar,

@@ -1,6 +1,6 @@
-//! Measured tables for the terminal.
+//! Formats measured tables for the terminal.
 //!
-//! A table that is too wide for a line goes on below, under its row names again.
+//! A table that is too wide for a line continues below, with its row names repeated.
 
 mod matrix;
 
@@ -14,21 +14,21 @@ use crate::summary;
 
 pub(crate) use self::matrix::matrices;
 
-/// What most terminals show without folding, and the width of our own lines.
+/// The width that most terminals show without wrapping, and the width of our own lines.
 const WIDTH_MAX: usize = 100;
-/// Leaves room for the rate, the ratio and one more.
+/// This width leaves space for the rate, the ratio and one more column.
 const NAME_WIDTH_MAX: usize = 36;
 const GAP: &str = "  ";
-/// Of a paragraph's further lines.
+/// The separator before a paragraph's further lines.
 const INDENT: &str = "\n  ";
 
-/// Aligned columns, the tables in order.
+/// Formats the tables in order, with aligned columns.
 pub(crate) fn text(tables: &[ResultTable]) -> String {
     let tables: Vec<String> = tables.iter().map(table).collect();
     tables.join("\n\n")
 }
 
-/// What was found, name by name; empty if nothing may be said.
+/// Formats the findings by name; empty if there are none.
 pub(crate) fn summary(tables: &[ResultTable]) -> String {
     let findings = summary::findings(tables);
     if findings.is_empty() {
@@ -46,7 +46,7 @@ pub(crate) fn summary(tables: &[ResultTable]) -> String {
     lines.join("\n")
 }
 
-/// What was to be shown, and whether it was; empty if nothing was.
+/// Formats the goals and whether each was met; empty if there are none.
 pub(crate) fn goals(goals: &[GoalResult]) -> String {
     let mut lines = Vec::new();
     for summary in goals::summaries(goals) {
@@ -61,8 +61,8 @@ pub(crate) fn goals(goals: &[GoalResult]) -> String {
     lines.concat()
 }
 
-/// What each configuration sets, and what it is for: the first, which is the baseline, with all of
-/// its settings, the others with those that they have otherwise.
+/// Formats the configurations with their settings and descriptions: the first, which is the
+/// baseline, with all settings, the others with those that differ.
 pub(crate) fn configurations(all: &[EffectiveConfiguration]) -> String {
     let Some(baseline) = all.first() else { return String::new() };
     let names = all.iter().map(|one| one.name.chars().count());
@@ -105,7 +105,7 @@ fn table(table: &ResultTable) -> String {
     aligned(&heading, &names, &format::columns(table))
 }
 
-/// Columns beside the names of their rows, under a heading.
+/// Formats a heading, and below it the names of the rows with their columns.
 pub(crate) fn aligned(heading: &str, names: &[&str], columns: &[MetricColumn]) -> String {
     let names = names.iter().map(|name| format::wrap(name, NAME_WIDTH_MAX));
     let names = RowNames::of(names.collect());
@@ -121,7 +121,7 @@ pub(crate) fn aligned(heading: &str, names: &[&str], columns: &[MetricColumn]) -
     lines.join("\n")
 }
 
-/// The first column, each name in lines.
+/// The first column, with each name split into lines.
 struct RowNames {
     names: Vec<Vec<String>>,
     width: usize,
@@ -133,7 +133,7 @@ impl RowNames {
         Self { names, width }
     }
 
-    /// The figures stand beside the first line of the name.
+    /// Returns the lines of all rows. The figures are next to the first line of the name.
     fn rows(&self, block: &[&MetricColumn]) -> Vec<String> {
         let mut lines = Vec::new();
         for (index, name) in self.names.iter().enumerate() {
@@ -160,7 +160,7 @@ impl RowNames {
     }
 }
 
-/// As many columns beside each other as the line holds; latencies stay together.
+/// Groups the columns into blocks that fit into a line; latencies stay together.
 fn blocks(columns: &[MetricColumn], names_width: usize) -> Vec<Vec<&MetricColumn>> {
     let mut blocks: Vec<Vec<&MetricColumn>> = Vec::new();
     let mut block_width = usize::MAX;

@@ -1,7 +1,7 @@
-//! `warren bench tps`: transactions a second, ours beside the bare cost of the work.
+//! `warren bench tps`: compares Warren's transactions per second with the bare cost of the work.
 //!
-//! The published experiment (100,000 transactions a second over a billion rows), run again on one
-//! machine in one run: the bare loop, the engine, and whoever else is asked for.
+//! Repeats the published experiment (100,000 transactions a second over a billion rows) on one
+//! machine in one run: the bare loop, the engine, and the competitors that were requested.
 //! `docs/internals/engine.md` explains the tables.
 //!
 //! # Not here
@@ -37,28 +37,28 @@ use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::report_setting::ReportSetting;
 use crate::suite::{self, BenchSection, ResultTable, StopRule};
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct TpsBenchPlan {
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub rows: i64,
     /// How long each case works in each round.
     pub duration: Duration,
-    /// Rounds, each in a random order.
+    /// The number of rounds, each in a random order.
     pub rounds: usize,
-    /// Names of the tables to make; empty for all.
+    /// The parts to measure; empty for all.
     pub only: Vec<TpsBenchPart>,
-    /// Who else is measured.
+    /// The competitors with which Warren is compared.
     pub against: Vec<TpsCompetitor>,
-    /// How the table is encrypted; `None` for not at all.
+    /// The cipher of the table; `None` for no encryption.
     pub cipher: Option<Cipher>,
-    /// Files of the vaults table.
+    /// The number of files of the vaults table.
     pub vaults: usize,
-    /// Where the files go.
+    /// The folder in which the run creates its files.
     pub folder: PathBuf,
-    /// Whether the loaded table stays there, and one that is there is used.
+    /// Whether the loaded table stays in the folder, and an existing one is used.
     pub keep: bool,
-    /// The competitors' drivers.
+    /// The folder with the competitors' drivers.
     pub competitors: PathBuf,
     /// The command line, for the report.
     pub command: String,
@@ -69,24 +69,24 @@ pub struct TpsBenchPlan {
 pub enum TpsBenchPart {
     /// The published rows that are about SQLite.
     Published,
-    /// Callers by number, answered after commit or after fsync.
+    /// Different numbers of callers, answered after commit or after fsync.
     Durability,
-    /// Failing transactions.
+    /// Transactions of which some fail.
     Isolation,
-    /// Reads beside writes.
+    /// Reads together with writes.
     Mixed,
     /// The longest waits while the WAL is moved into the file.
     Pauses,
-    /// Encryption by size of commit.
+    /// The cost of encryption for different sizes of commits.
     Cipher,
-    /// Thousands of databases.
+    /// Thousands of databases at the same time.
     Vaults,
 }
 
-/// Somebody to measure beside Warren.
+/// A competitor with which Warren is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TpsCompetitor {
-    /// A server of the benchmark's own, from the distribution's package.
+    /// A server that the benchmark starts, from the distribution's package.
     Postgres,
     /// Libraries for SQLite: the drivers in `bench/competitors`.
     Libraries,
@@ -99,14 +99,15 @@ const LEAD: &str = "A transaction moves money between two accounts of a table wi
     the work alone. Cases run in random order; ratios compare cases of the same round. Published \
     figures were measured elsewhere, on a laptop with ten cores.";
 
-/// Bytes of a table with another cipher: at most so many rows, however large the main table is.
+/// The most rows of a table with another cipher, which limits its disk space, however large the
+/// main table is.
 const CIPHER_ROWS_MAX: i64 = 10_000_000;
 
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &TpsBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     anyhow::ensure!(plan.rows > 0 && plan.rounds > 0, "nothing to measure");
     check_disk(plan)?;
-    // PostgreSQL runs as a user of its own where we are root.
+    // PostgreSQL runs as a different user if this process runs as root.
     let temporary = ScratchFolder::new(&plan.folder, "bench");
     let temporary = temporary.and_then(ScratchFolder::let_others_enter);
     let temporary = temporary.context("cannot use the work directory")?;
@@ -196,7 +197,7 @@ impl TpsBenchRun<'_> {
     }
 }
 
-/// Makes the table in a file of `folder`, unless it is there.
+/// Creates the table in a file of `folder`, unless it exists.
 pub(crate) fn load(
     folder: &Path,
     cipher: Option<Cipher>,
@@ -211,7 +212,8 @@ pub(crate) fn load(
     TpsFixture::load(folder.join(format!("accounts-{rows}-{name}.db")), encryption, rows, bar)
 }
 
-/// No cipher first: it is what the others are compared with.
+/// Loads a table for each cipher. The table without a cipher is the first, because it is the
+/// baseline.
 fn cipher_beds(
     folder: &Path,
     fixture: &TpsFixture,
@@ -249,7 +251,7 @@ fn against_postgres(
     postgres::check_sum(&server, fixture.rows)
 }
 
-/// Returns who is absent, and why.
+/// Measures the libraries and returns notes on those that are absent.
 fn against_libraries(
     run: &mut TpsBenchRun<'_>,
     folder: &Path,
@@ -281,7 +283,7 @@ fn against_libraries(
     Ok(found.absent.iter().map(UnavailableCompetitor::note).collect())
 }
 
-/// Refuses before anything is loaded, not when the disk is full.
+/// Returns an error before the loading starts if the disk has too little space.
 fn check_disk(plan: &TpsBenchPlan) -> anyhow::Result<()> {
     let mut needed = accounts::disk_bytes(plan.rows, plan.duration);
     if plan.wants(TpsBenchPart::Cipher) {

@@ -1,11 +1,12 @@
-//! `warren tune`: which settings help this file, or this kind of load, on this machine and this
-//! disk.
+//! `warren tune`: finds the settings that help this file, or this kind of load, on this machine
+//! and this disk.
 //!
-//! A load is repeated on a copy of the file under one setting after the other, in rounds of random order, as the
-//! lab does it (`sqlite_bench.rs`), and what gains beyond the noise is put together (`search.rs`).
+//! A load is repeated on a copy of the file under one setting after the other, in rounds of random
+//! order, like in the lab (`sqlite_bench.rs`). Settings that gain beyond the noise are combined
+//! (`search.rs`).
 //!
 //! # Not here
-//! - What a report says → `tune/result.rs`; settings as code → `tune/emit.rs`.
+//! - The content of a report → `tune/result.rs`; settings as code → `tune/emit.rs`.
 
 mod candidate;
 pub mod emit;
@@ -33,7 +34,7 @@ use self::target::TuneTarget;
 pub use self::tune_load::TuneWorkload;
 use crate::machine::MachineInfo;
 
-/// Measures; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &TunePlan, bar: &ProgressBar) -> anyhow::Result<TuneReport> {
     bar.set_message("preparing the file");
     let source = plan.source.as_ref();

@@ -1,4 +1,4 @@
-//! Arguments that several commands share, and what is read by them.
+//! Defines arguments that several commands share, and reads the inputs that they name.
 
 pub(crate) mod argument_help;
 pub(crate) mod data_dir;

@@ -1,4 +1,4 @@
-//! The list of commands.
+//! Defines the list of commands.
 
 use std::path::Path;
 
@@ -53,8 +53,8 @@ pub(crate) enum CliCommand {
 }
 
 impl CliCommand {
-    /// Runs it. What SQLite refuses is told with the name of the file that it is about.
-    /// `whole` makes the command with all that is below it, for what documents it.
+    /// Runs the command. Errors of SQLite get the name of the file as context. `whole` builds the
+    /// definition of all commands, for those that document them.
     pub(crate) fn run(self, output: Printer, whole: fn() -> Command) -> anyhow::Result<()> {
         let file = self.tracked_file().map(|file| file.display().to_string());
         let result = self.run_unnamed(output, whole);

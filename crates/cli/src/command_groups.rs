@@ -1,8 +1,8 @@
-//! The commands in `warren --help`, grouped by what people want to do.
+//! Groups the commands in `warren --help` by tasks.
 
 use clap::Command;
 
-/// Headings, and the names of the commands below each.
+/// The headings, and the names of the commands below each.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     (
         "Sync a SQLite file",
@@ -25,7 +25,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Set up the shell and scripts", &["completions", "man", "json-schema"]),
 ];
 
-/// Lists the commands in their groups instead of one list.
+/// Replaces the list of commands in the help with one list per group.
 pub(crate) fn group_commands(command: Command) -> Command {
     let width = GROUPS.iter().flat_map(|group| group.1).map(|name| name.len()).max().unwrap_or(0);
     let styles = command.get_styles();
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::CliArgs;
 
-    /// What fits next to the names of the commands on a usual terminal.
+    /// The maximum width of a summary next to the command's name, on a terminal of the usual width.
     const SUMMARY_CHARS_MAX: usize = 80;
 
     #[test]

@@ -1,4 +1,4 @@
-//! One file or folder for each command, named as the command.
+//! Contains one file or directory for each command, with the same name.
 
 pub(crate) mod account;
 pub(crate) mod actual_budget;

@@ -1,16 +1,16 @@
-//! What the process keeps from other users of the machine: the files that it makes, and its memory.
+//! Protects the files that the process creates, and its memory, from other users of the machine.
 //!
-//! | Command | Files that it makes | Core dumps | Attached to, and read in `/proc`, by |
+//! | Command | Files that it creates | Core dumps | Attached to, and read in `/proc`, by |
 //! |---|---|---|---|
 //! | on a data directory: `serve`, `account`, … | owner only | none | root |
 //! | on a device's file: `sync`, `vacuum`, … | owner only | none to files | its user |
-//! | `bench` | as the umask says | as the limit says | its user |
+//! | `bench` | depends on the umask | depends on the limit | its user |
 //!
-//! Benchmarks work on data that they make up, run other people's programs, and write reports that
-//! are meant to be shown.
+//! Benchmarks work on generated data, run other people's programs, and write reports that are meant
+//! to be shared.
 //!
 //! # Not here
-//! - A data directory that is open to others already → `commands/serve/permissions.rs`.
+//! - A data directory that other users can already access → `commands/serve/permissions.rs`.
 
 use anyhow::Context;
 use rustix::fs::Mode;
@@ -18,7 +18,7 @@ use rustix::process::{Resource, Rlimit, setrlimit, umask};
 
 use crate::command::CliCommand;
 
-/// To be called once, before there are threads and before anything is opened.
+/// Must be called once, before any thread starts and before any file is opened.
 pub(crate) fn harden(command: &CliCommand) -> anyhow::Result<()> {
     if matches!(command, CliCommand::Bench(_)) {
         return Ok(());
@@ -29,11 +29,11 @@ pub(crate) fn harden(command: &CliCommand) -> anyhow::Result<()> {
     if is_on_data_directory(command) { hide_memory() } else { Ok(()) }
 }
 
-/// Commands that hold the passwords and keys of a server's users.
+/// Returns whether the command handles the passwords and keys of a server's users.
 ///
-/// The others are left visible to their own user: `warren vacuum` and `warren doctor` look into
-/// `/proc/PID/fd` for who has a file open, and a process that is hidden has its descriptors hidden.
-/// A database of a server is found to be in use by its locks, a device's file may have none.
+/// The other commands stay visible to their own user: `warren vacuum` and `warren doctor` read
+/// `/proc/PID/fd` to find the processes that have a file open, and a hidden process also hides its
+/// descriptors. Locks show that a server's database is in use, but a device's file may have none.
 fn is_on_data_directory(command: &CliCommand) -> bool {
     matches!(
         command,
@@ -46,8 +46,8 @@ fn is_on_data_directory(command: &CliCommand) -> bool {
     )
 }
 
-/// No core dump either where the system pipes them to a program, which asks no limit, and no
-/// debugger of the same user.
+/// Prevents core dumps even if the system pipes them to a program, which ignores the limit, and
+/// debuggers of the same user.
 #[cfg(target_os = "linux")]
 fn hide_memory() -> anyhow::Result<()> {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};

@@ -1,5 +1,5 @@
-//! The JSON Schema of what each command prints with `--json`, made from the types that it prints
-//! (`docs/reference/formats/21-cli-json.md`).
+//! Generates the JSON Schema of each command's `--json` output from the types that the command
+//! prints (`docs/reference/formats/21-cli-json.md`).
 //!
 //! # Invariants
 //! - Schemas are strict: each key of an object is required, and no other is allowed.
@@ -22,7 +22,8 @@ use crate::commands::{
 };
 use crate::output::ErrorOutput;
 
-/// `outputs! { "command" => Type | Type, … }`: the types of the values that a command prints.
+/// Defines `OUTPUTS`, the types of the values that each command prints: `"command" => Type | Type,
+/// …`.
 macro_rules! outputs {
     ($($(#[$condition:meta])* $command:literal => $($output:ty)|+,)*) => {
         const OUTPUTS: &[CommandSchema] = &[$(
@@ -96,23 +97,23 @@ outputs! {
     "vacuum" => vacuum::VacuumOutput,
 }
 
-/// What only a browser gets from the engine.
+/// Types that only a browser receives from the engine.
 const BROWSER_TYPES: &[fn(&mut Definitions) -> Value] = &[Definitions::add::<DeletedRow>];
 
-/// The values that a command may print.
+/// The types of the values that a command may print.
 struct CommandSchema {
-    /// Its name, without `warren`.
+    /// The name of the command, without `warren`.
     command: &'static str,
     types: &'static [fn(&mut Definitions) -> Value],
 }
 
-/// A JSON Schema.
+/// The output of `warren json-schema`: a JSON Schema.
 #[derive(Serialize, ToSchema)]
 #[schema(value_type = Object)]
 pub(crate) struct JsonSchemaOutput(pub(crate) Value);
 
-/// The schema of one command's output, or of all commands' as one object with a key for each.
-/// `None` if there is no such command.
+/// Returns the schema of one command's output, or of all commands as one object with a key for
+/// each. `None` if the command does not exist.
 pub(crate) fn document(command: Option<&str>) -> Option<JsonSchemaOutput> {
     let mut definitions = Definitions::default();
     let error = definitions.add::<ErrorOutput>();
@@ -146,7 +147,7 @@ pub(crate) fn document(command: Option<&str>) -> Option<JsonSchemaOutput> {
     Some(JsonSchemaOutput(document))
 }
 
-/// Where utoipa's references point to.
+/// The prefix of utoipa's references.
 const COMPONENTS: &str = "#/components/schemas/";
 
 /// The types that schemas refer to.
@@ -164,7 +165,7 @@ impl Definitions {
             self.insert(name, to_value(&schema));
         }
         let schema = to_value(&T::schema());
-        // A list has no name of its own, and a reference is one already.
+        // A list has no name of its own, and a reference needs none.
         if schema.get("$ref").is_some() || schema["type"] == "array" {
             return schema;
         }
@@ -181,7 +182,7 @@ impl Definitions {
         self.by_name.insert(name, schema);
     }
 
-    /// The same schema with all keys of its objects required, and no others allowed.
+    /// Returns the schema with all keys of its objects required, and no others allowed.
     fn strict(&self, schema: &Value) -> Value {
         let mut schema = match schema {
             Value::Array(parts) => return parts.iter().map(|part| self.strict(part)).collect(),
@@ -192,7 +193,8 @@ impl Definitions {
         if let Some(Value::String(reference)) = schema.get_mut("$ref") {
             *reference = reference.replace(COMPONENTS, "#/$defs/");
         }
-        // Exactly one fits: that is for who makes such a value, not for who reads it.
+        // `oneOf` requires that exactly one matches: that is useful for writers of a value, not for
+        // readers.
         if let Some(one_of) = schema.remove("oneOf") {
             schema.insert("anyOf".to_owned(), one_of);
         }
@@ -204,7 +206,7 @@ impl Definitions {
         schema.iter().map(|(key, part)| (key.clone(), self.strict(part))).collect()
     }
 
-    /// Puts the keys of all parts of an `allOf` into one object.
+    /// Merges the keys of all parts of an `allOf` into one object.
     fn flatten(&self, schema: &mut Map<String, Value>) {
         let Some(Value::Array(parts)) = schema.remove("allOf") else { return };
         let mut properties = Map::new();
@@ -226,7 +228,7 @@ impl Definitions {
         }
     }
 
-    /// What a reference refers to.
+    /// Returns the target of a reference.
     fn resolve(&self, schema: &Value) -> Map<String, Value> {
         let name = schema["$ref"].as_str().and_then(|place| place.strip_prefix(COMPONENTS));
         let schema = name.map_or(schema, |name| &self.by_name[name]);
@@ -246,7 +248,7 @@ mod tests {
 
     use super::*;
 
-    /// Keys of numbers whose unit is another key's, or that have none.
+    /// Keys of numbers whose unit is in another key, or that have none.
     const WITHOUT_UNIT: &[&str] = &[
         "at_least",
         "at_most",
@@ -266,7 +268,7 @@ mod tests {
     ];
     const UNITS: &[&str] = &["_bytes", "_count", "_max", "_ms", "_ratio", "_us"];
 
-    /// The commands that do something, without those that only group others.
+    /// Returns all commands, without those that only group others.
     fn commands(command: &Command, above: &str) -> Vec<String> {
         let below: Vec<_> = command.get_subcommands().collect();
         if below.is_empty() {
@@ -284,7 +286,7 @@ mod tests {
         assert!(document(Some("nope")).is_none());
     }
 
-    /// The keys of all objects, and the types of their values.
+    /// Collects the keys of all objects, and the types of their values.
     fn keys(schema: &Value, found: &mut Vec<(String, Value)>) {
         match schema {
             Value::Array(parts) => parts.iter().for_each(|part| keys(part, found)),
@@ -301,7 +303,7 @@ mod tests {
     #[test]
     fn keys_say_their_unit_and_are_no_questions() {
         let mut definitions = document(None).unwrap().0["$defs"].take();
-        // Its keys are reasons.
+        // The keys of this object are reasons.
         definitions.as_object_mut().unwrap().remove("RejectionCounts");
         let mut found = Vec::new();
         keys(&definitions, &mut found);

@@ -1,5 +1,5 @@
-//! `warren`, the one binary: reads flags, wires the crates together, prints.
-//! One file per command parses its flags and prints its result; what it does is in the crates.
+//! Implements the program `warren`: parses flags, connects the crates, and prints results. One file
+//! per command parses its flags and prints its result; the work is done by the crates.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -1,8 +1,9 @@
-//! What the commands print: text for people or one JSON value for programs, and errors with a code.
+//! Prints the commands' output: text for people or one JSON value for programs, and errors with a
+//! code.
 //!
 //! # Invariants
-//! - Everything that is printed passes through [`EscapedText`], so that no name, cell or message
-//!   from elsewhere can command a terminal. What is formatted in needs no care where it comes from.
+//! - All output passes through [`EscapedText`], so that no name, cell or message from elsewhere can
+//!   control a terminal. Callers may format in text from any source.
 
 mod command_error;
 mod error_codes;
@@ -29,7 +30,7 @@ pub(crate) use self::escaped_text::EscapedText;
 pub(crate) use self::exit_status::NonZeroExit;
 pub(crate) use self::failure::{ErrorDetails, ErrorOutput};
 
-/// Below the list of commands: the way from nothing to two files in sync.
+/// The example below the list of commands: the steps from nothing to two files in sync.
 pub(crate) const START: &str = "Example:
   warren serve &
   warren account add ada
@@ -41,29 +42,30 @@ After that, run `warren sync FILE` whenever a program has changed the file, or k
 `warren sync FILE --watch` running.
 See `warren COMMAND --help` for the options and examples of a command.";
 
-/// How to print.
+/// Prints output in the chosen format.
 #[derive(Clone, Copy)]
 pub(crate) struct Printer {
     pub(crate) json: bool,
 }
 
 impl Printer {
-    /// A line for people; nothing with `--json`. Newlines and tabs in what is formatted in are
-    /// shown as `\n` and `\t`: it stays one line.
+    /// Prints a line for people; nothing with `--json`. Newlines and tabs in the arguments are
+    /// shown as `\n` and `\t`, so the output stays one line.
     pub(crate) fn line(self, line: Arguments<'_>) {
         if !self.json {
             print(&EscapedText::line(line));
         }
     }
 
-    /// Several lines for people, composed here; nothing with `--json`. Newlines and tabs stay.
+    /// Prints several lines that Warren composed, for people; nothing with `--json`. Newlines and
+    /// tabs stay.
     pub(crate) fn text(self, text: Arguments<'_>) {
         if !self.json {
             print(&EscapedText::text(text));
         }
     }
 
-    /// The value for programs; nothing without `--json`.
+    /// Prints the value for programs; nothing without `--json`.
     pub(crate) fn json(self, value: &(impl Serialize + ToSchema)) -> anyhow::Result<()> {
         if self.json {
             print(&EscapedText::json(serde_json::to_string(value)?));
@@ -71,8 +73,8 @@ impl Printer {
         Ok(())
     }
 
-    /// A bar on the terminal; hidden with `--json`, and where no terminal is. Its messages are
-    /// Warren's own words: they are not passed through [`EscapedText`].
+    /// Returns a progress bar; hidden with `--json`, and without a terminal. Its messages are
+    /// Warren's own words, and do not pass through [`EscapedText`].
     pub(crate) fn progress(self) -> ProgressBar {
         if self.json {
             return ProgressBar::hidden();
@@ -83,8 +85,7 @@ impl Printer {
         ProgressBar::no_length().with_style(style)
     }
 
-    /// What turns on the terminal while something runs that cannot say how far it is; hidden as the
-    /// bar is.
+    /// Returns a spinner for work that cannot report its progress; hidden like the progress bar.
     pub(crate) fn spinner(self, message: Arguments<'_>) -> ProgressBar {
         if self.json {
             return ProgressBar::hidden();
@@ -96,7 +97,7 @@ impl Printer {
     }
 }
 
-/// The figures next to a progress bar, those that are known: `1,200/5,000  850/s  4s left`.
+/// Writes the known figures next to a progress bar: `1,200/5,000  850/s  4s left`.
 fn write_counts(state: &ProgressState, to: &mut dyn std::fmt::Write) {
     let (done, rate, eta) = (state.pos(), state.per_sec(), state.eta());
     let mut parts = Vec::new();
@@ -116,17 +117,17 @@ fn write_counts(state: &ProgressState, to: &mut dyn std::fmt::Write) {
     to.write_str(&parts.join("  ")).expect("a string takes any text");
 }
 
-/// On standard error. Where that is closed, there is nobody to tell.
+/// Prints a line to standard error. If that is closed, the error cannot be reported.
 fn print_error<T: Display>(line: &EscapedText<T>) {
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 
-/// A line on standard output. A reader that has gone away (`| head`) is no fault of ours.
+/// Prints a line to standard output. A reader that closes the pipe (`| head`) is not an error.
 fn print<T: Display>(line: &EscapedText<T>) {
     drop(writeln!(std::io::stdout(), "{line}"));
 }
 
-/// A moment for people: `2026-11-21 06:30:00Z`, or `never` for 0.
+/// Formats a time for people: `2026-11-21 06:30:00Z`, or `never` for 0.
 pub(crate) fn format_time(ms: u64) -> String {
     let Ok(moment) = OffsetDateTime::from_unix_timestamp((ms / 1000).cast_signed()) else {
         return format!("{ms} ms");
@@ -138,8 +139,8 @@ pub(crate) fn format_time(ms: u64) -> String {
     format!("{date} {hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// When a change was made, for people. Rows that were there before are stamped with the first day
-/// of 1970 (`docs/reference/formats/1-timestamp.md`).
+/// Formats the time of a change for people. Rows that existed before tracking have timestamps on
+/// the first day of 1970 (`docs/reference/formats/1-timestamp.md`).
 pub(crate) fn format_change_time(ms: u64) -> String {
     const BASELINE_MS_END: u64 = 86_400_000;
     if ms < BASELINE_MS_END { "before it was tracked".to_owned() } else { format_time(ms) }

@@ -1,7 +1,7 @@
-//! What Ctrl-C and SIGTERM do to commands that keep temporary copies.
+//! Removes temporary copies when Ctrl-C or SIGTERM ends a command.
 //!
 //! # Not here
-//! - `warren serve` and `sync --watch`, which finish what they have begun → `commands/serve.rs`,
+//! - `warren serve` and `sync --watch`, which finish the work in progress → `commands/serve.rs`,
 //!   `commands/sync/watch.rs`.
 
 use std::io::Write;
@@ -14,8 +14,8 @@ use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// From here on a signal that ends the process removes its temporary files first. A second signal
-/// ends it at once.
+/// Installs a handler: from now on, a signal that ends the process removes its temporary files
+/// first. A second signal ends it at once.
 pub(crate) fn remove_temporary_files_first() -> anyhow::Result<()> {
     let is_ending = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
@@ -26,10 +26,10 @@ pub(crate) fn remove_temporary_files_first() -> anyhow::Result<()> {
         let Some(signal) = signals.forever().next() else { return };
         is_ending.store(true, Ordering::SeqCst);
         if let Err(error) = engine::remove_temporary_files() {
-            // Where standard error is closed, there is nobody to tell.
+            // If standard error is closed, the error cannot be reported.
             drop(writeln!(std::io::stderr(), "warren: {error}"));
         }
-        // Fails for signals that do not exist.
+        // This fails only for signals that do not exist.
         drop(emulate_default_handler(signal));
     };
     thread::Builder::new().name("signals".into()).spawn(wait)?;

@@ -1,57 +1,58 @@
-//! The hybrid logical clock: readings that respect both wall time and causality.
+//! Implements the hybrid logical clock, whose readings respect both wall time and causality.
 //!
-//! A reading is never below what this device has given or seen, so a change that was made after
-//! seeing another sorts after it, however the wall clocks stand (Kulkarni et al., "Logical Physical
-//! Clocks"). It goes on from whatever it has seen, with no bound on how far that is ahead: a wrong
-//! wall clock somewhere costs that readings run ahead, in order, until time has caught up.
+//! A reading is never below those that this device has issued or seen, so a change that was made
+//! after seeing another sorts after it, whatever the wall clocks show (Kulkarni et al., "Logical
+//! Physical Clocks"). The clock continues from any reading that it has seen, without a limit on how
+//! far that is ahead: a wrong wall clock somewhere makes readings run ahead, in order, until time
+//! has caught up.
 //!
 //! # Invariants
 //! - Readings strictly increase, whatever wall times are passed in, and whatever was seen.
-//! - No call fails: a full millisecond goes on in the next one.
+//! - No call fails: a full millisecond continues in the next one.
 
 use crate::{NodeId, Timestamp};
 
-/// How far ahead of its own clock, and of all that a vault holds, a server takes a message: five
-/// minutes.
+/// The maximum time that a message may be ahead of a server's clock, and of all that a vault holds:
+/// five minutes.
 pub const DRIFT_MS_MAX: u64 = 300_000;
 
-/// 9000-01-01. Readings, and wall clocks, that are later are not followed: the thousand years after
-/// it are more than any device counts through.
+/// The start of the year 9000. Later readings and wall clocks are not followed: no device counts
+/// through the thousand years after it.
 const FOLLOWED_MS_MAX: u64 = 221_845_392_000_000;
 
 /// A hybrid logical clock of one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HybridLogicalClock {
     node: NodeId,
-    /// Of the last reading: see [`Timestamp::hybrid_time`].
+    /// The hybrid time of the last reading (see [`Timestamp::hybrid_time`]).
     hybrid_time: u64,
 }
 
 impl HybridLogicalClock {
-    /// A clock that continues after `last`, the newest reading that its device has given or seen.
+    /// Creates a clock that continues after `last`, the newest reading of its device or seen by it.
     pub fn new(node: NodeId, last: Timestamp) -> Self {
         Self { node, hybrid_time: last.hybrid_time() }
     }
 
-    /// The device.
+    /// Returns the node id of the device.
     pub fn node_id(&self) -> NodeId {
         self.node
     }
 
-    /// The last reading, under this device's name.
+    /// Returns the last reading, with this device's node id.
     pub fn last(&self) -> Timestamp {
         let last = Timestamp::first_at(self.hybrid_time).expect("no moment is past the year 9999");
         last.with_node_id(self.node)
     }
 
-    /// The reading for a change made at `at_ms`.
+    /// Returns the reading for a change made at `at_ms`.
     pub fn next_timestamp(&mut self, at_ms: u64) -> Timestamp {
-        // One more than a full counter is the next millisecond.
+        // A full counter plus one is the next millisecond.
         self.hybrid_time = (self.hybrid_time + 1).max(first_moment(at_ms.min(FOLLOWED_MS_MAX)));
         self.last()
     }
 
-    /// Takes note of a remote reading, so that what follows sorts after it.
+    /// Observes a remote reading, so that later readings sort after it.
     pub fn observe(&mut self, remote: Timestamp) {
         if remote.millis() <= FOLLOWED_MS_MAX {
             self.hybrid_time = self.hybrid_time.max(remote.hybrid_time());

@@ -1,11 +1,11 @@
-//! The bytes of contents: numbers, texts and lists, written and read
+//! Writes and reads the bytes of contents: numbers, texts and lists
 //! (`docs/reference/formats/2-message.md`).
 //!
 //! # Invariants
-//! - A reader takes only what a writer writes: a number has one form.
+//! - A reader accepts only the output of a writer: a number has one form.
 //!
 //! # Not here
-//! - What the bytes say → `message.rs`, `value.rs`, `declaration.rs`.
+//! - The meaning of the bytes → `message.rs`, `value.rs`, `declaration.rs`.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::Timestamp;
 /// SQLite's default limit on columns (`SQLITE_MAX_COLUMN`).
 pub(crate) const COLUMNS_COUNT_MAX: u64 = 2_000;
 
-/// Bytes that are no content of this format.
+/// The reason why bytes are not a content of this format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Written by a later version: keep it, an update of the program may read it.
+    /// A later version wrote the content: keep it, an update of the program may read it.
     #[error("content version {0} is not supported")]
     Version(u8),
-    /// Not what any version writes.
+    /// No version writes such a content.
     #[error("malformed content")]
     Malformed,
 }
@@ -39,7 +39,7 @@ pub(crate) fn put_bytes(bytes: &mut Vec<u8>, value: &[u8]) {
     bytes.extend(value);
 }
 
-/// What is left of the input.
+/// The rest of the input.
 pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> ByteReader<'a> {
@@ -57,7 +57,7 @@ impl<'a> ByteReader<'a> {
         self.take(1).map(|bytes| bytes[0])
     }
 
-    /// 00 or 01.
+    /// Reads a boolean: 00 or 01.
     pub(crate) fn bool(&mut self) -> Result<bool, DecodeError> {
         match self.byte()? {
             0 => Ok(false),
@@ -77,7 +77,7 @@ impl<'a> ByteReader<'a> {
             let bits = u64::from(byte & 0x7f);
             value |= bits << shift;
             if byte < 0x80 {
-                // The shortest form only: no empty last group, no bits past the 64th.
+                // Only the shortest form is valid: no empty last group, no bits past the 64th.
                 let shortest = (bits != 0 || shift == 0) && value >> shift == bits;
                 return if shortest { Ok(value) } else { Err(DecodeError::Malformed) };
             }

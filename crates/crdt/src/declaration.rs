@@ -1,8 +1,8 @@
-//! A table as a device declares it: names, types and rules as data. Whoever receives it writes their
-//! own SQL; no statement ever comes from elsewhere.
+//! Represents a table as a device declares it: names, types and rules as data. Each receiver writes
+//! its own SQL; no statement ever comes from another device.
 //!
-//! What SQLite has and this has not: expressions. A CHECK, a generated column, a computed default,
-//! an index with a condition stay where they are; [`TableDeclaration::left_out`] names them.
+//! Expressions of SQLite are left out: a CHECK, a generated column, a computed default, or an index
+//! with a condition stays in its file; [`TableDeclaration::left_out`] names them.
 
 use std::fmt;
 
@@ -10,37 +10,37 @@ use crate::Value;
 use crate::codec::{ByteReader, DecodeError, put_bytes, put_varint};
 use crate::value::put_value;
 
-/// A table's declaration.
+/// The declaration of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableDeclaration {
-    /// In the table's order, without generated ones.
+    /// The columns in the table's order, without generated ones.
     pub columns: Vec<ColumnDeclaration>,
-    /// The primary key's columns, in the key's order: places in `columns`.
+    /// The primary key's columns in the key's order, as places in `columns`.
     pub key: Vec<usize>,
     /// Whether new keys are never those of deleted rows (AUTOINCREMENT).
     pub is_autoincrement: bool,
-    /// Whether columns take values of their types only (STRICT).
+    /// Whether columns accept only values of their types (STRICT).
     pub is_strict: bool,
     /// Whether the key is the table's own order (WITHOUT ROWID).
     pub is_without_rowid: bool,
-    /// UNIQUE constraints and indexes, but for the primary key's.
+    /// The UNIQUE constraints and indexes, except the primary key's.
     pub indexes: Vec<IndexDeclaration>,
-    /// Foreign keys.
+    /// The foreign keys.
     pub foreign_keys: Vec<ForeignKeyDeclaration>,
-    /// What else the device's file has for the table.
+    /// The other parts of the table in the device's file, which are not declared.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What stays with the file that has it, since it is SQL: only its name is sent.
+/// A part of a table that stays in its file, because it is SQL: only its name is sent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LeftOut {
-    /// What it is.
+    /// The kind of part.
     pub kind: LeftOutKind,
-    /// Its name; the expression of a CHECK.
+    /// The name of the part, or the expression of a CHECK.
     pub name: String,
 }
 
-/// What a declaration leaves out.
+/// The kind of a part that a declaration leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeftOutKind {
     /// A trigger of the table.
@@ -51,7 +51,7 @@ pub enum LeftOutKind {
     Check,
     /// A generated column.
     GeneratedColumn,
-    /// A UNIQUE index with a condition, of expressions, or with a collation that is not SQLite's own.
+    /// A UNIQUE index with a condition, of expressions, or with a collation that is not built in.
     UniqueIndex,
 }
 
@@ -64,12 +64,12 @@ impl LeftOutKind {
         (Self::UniqueIndex, "unique_index"),
     ];
 
-    /// As programs see it.
+    /// Returns the name of the kind for programs.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// Whether it says which rows a table can hold.
+    /// Returns whether the part restricts the rows that a table can hold.
     pub fn is_constraint(self) -> bool {
         !matches!(self, Self::Trigger | Self::View)
     }
@@ -92,87 +92,88 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// A column's declaration.
+/// The declaration of a column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ColumnDeclaration {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// As it is declared, perhaps empty. Any text: to be checked before it becomes SQL.
+    /// The type as declared, which may be empty. It may be any text and must be checked before it
+    /// becomes SQL.
     pub declared_type: String,
-    /// NOT NULL
+    /// Whether the column is NOT NULL.
     pub is_not_null: bool,
-    /// COLLATE
+    /// The collation of the column (COLLATE).
     pub collation: Collation,
-    /// DEFAULT
+    /// The default of the column (DEFAULT).
     pub default: Option<ColumnDefault>,
 }
 
-/// How texts are compared; SQLite's own three.
+/// One of SQLite's own three rules for comparing texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Collation {
-    /// Bytes.
+    /// Compares texts by their bytes.
     #[default]
     Binary,
-    /// The letters A to Z are a to z.
+    /// Treats the letters A to Z as a to z.
     NoCase,
-    /// Spaces at the end do not count.
+    /// Ignores spaces at the end.
     Rtrim,
 }
 
-/// What a column is if nothing is said.
+/// The value of a column if an INSERT gives none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnDefault {
-    /// A literal.
+    /// A default that is a literal.
     Literal(Value),
-    /// `CURRENT_TIME`, UTC
+    /// The present time (`CURRENT_TIME`), in UTC.
     Time,
-    /// `CURRENT_DATE`, UTC
+    /// The present date (`CURRENT_DATE`), in UTC.
     Date,
-    /// `CURRENT_TIMESTAMP`, UTC
+    /// The present date and time (`CURRENT_TIMESTAMP`), in UTC.
     Timestamp,
-    /// An expression, which stays where it is.
+    /// An expression, which is not sent.
     Computed,
 }
 
-/// An index over all rows, of columns as they are.
+/// An index over all rows that consists of columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexDeclaration {
-    /// Empty for a UNIQUE constraint of the table's.
+    /// The name of the index; empty for a UNIQUE constraint of the table.
     pub name: String,
-    /// UNIQUE
+    /// Whether the index is UNIQUE.
     pub is_unique: bool,
-    /// Places in [`TableDeclaration::columns`], each with how it is compared.
+    /// The places of the columns in [`TableDeclaration::columns`], each with its collation.
     pub columns: Vec<(usize, Collation)>,
 }
 
-/// A foreign key.
+/// The declaration of a foreign key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForeignKeyDeclaration {
-    /// Places in [`TableDeclaration::columns`].
+    /// The places of the columns in [`TableDeclaration::columns`].
     pub columns: Vec<usize>,
-    /// The table that it refers to.
+    /// The table that the foreign key refers to.
     pub parent: String,
-    /// That table's columns; none for its primary key.
+    /// The referenced columns of that table; empty for its primary key.
     pub parent_columns: Vec<String>,
-    /// ON DELETE
+    /// The action for a deleted parent (ON DELETE).
     pub on_delete: ForeignKeyAction,
-    /// ON UPDATE
+    /// The action for a changed parent key (ON UPDATE).
     pub on_update: ForeignKeyAction,
 }
 
-/// What becomes of a row when the one that it refers to goes.
+/// The action of a foreign key when the referenced row is deleted or its key changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForeignKeyAction {
-    /// Refused at the end of the transaction.
+    /// Rejects the change at the end of the transaction.
     #[default]
     None,
-    /// Refused at once.
+    /// Rejects the change at once.
     Restrict,
-    /// Its columns become NULL.
+    /// Sets the referring columns to NULL.
     SetNull,
-    /// Its columns become their defaults.
+    /// Sets the referring columns to their defaults.
     SetDefault,
-    /// It goes, too.
+    /// Applies the change to the referring row, too.
     Cascade,
 }
 
@@ -180,12 +181,12 @@ impl Collation {
     const ALL: [(Self, &str); 3] =
         [(Self::Binary, "BINARY"), (Self::NoCase, "NOCASE"), (Self::Rtrim, "RTRIM")];
 
-    /// SQLite's name.
+    /// Returns SQLite's name of the collation.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// The one with SQLite's name, in any case.
+    /// Returns the collation with this name in SQLite, in any case.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|(collation, _)| collation)
@@ -201,12 +202,12 @@ impl ForeignKeyAction {
         (Self::Cascade, "CASCADE"),
     ];
 
-    /// SQLite's words.
+    /// Returns SQLite's keywords for the action.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// The one with SQLite's words.
+    /// Returns the action with these keywords in SQLite.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(action, _)| action)
     }
@@ -288,7 +289,7 @@ impl TableDeclaration {
             foreign_keys: reader.list(reference)?,
             left_out: if flags & LEFT_OUT == 0 { Vec::new() } else { reader.list(left_out)? },
         };
-        // Only one way to say that there is nothing.
+        // An empty list has only one encoding.
         let is_said = flags & LEFT_OUT != 0;
         if is_said == read.left_out.is_empty() {
             return Err(DecodeError::Malformed);

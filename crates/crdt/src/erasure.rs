@@ -1,21 +1,22 @@
-//! Erasures: a message whose content was replaced by one that says less
+//! Erases content of messages: a message's content is replaced by one with less left
 //! (`docs/reference/formats/2-message.md`).
 //!
 //! ```text
 //!   01 write note 5 {text 'secret'}  →  01 write note 5 {text erased}     one value is gone
 //!                                    →  01 erased                         all of it is gone
 //! ```
-//! Timestamp, row and columns of a write stay, and with them what won and who had seen what.
+//! The timestamp, row and columns of a write stay, and with them the winner of each cell and what
+//! each author had seen.
 //!
 //! # Invariants
-//! - Of two contents of one message, the one that says less stands: on all devices the same, in
-//!   whatever order they came ([`Change::common_rest`]).
+//! - Of two contents of one message, the one with less left wins: on all devices the same, in
+//!   whatever order they arrived ([`Change::common_rest`]).
 
 use crate::Value;
 use crate::message::{CellWrite, Change};
 
 impl Change {
-    /// The same without the value that it gives a column; `None` if it gives none.
+    /// Returns the change without the value of a column, or `None` if it has no value for it.
     pub fn without_value(&self, column: &str) -> Option<Self> {
         let mut rest = self.clone();
         let Self::Write { cells, .. } = &mut rest else { return None };
@@ -26,8 +27,8 @@ impl Change {
         Some(rest)
     }
 
-    /// What is left of a message that two sides know with these contents, each of which may lack
-    /// what was erased on that side. `None`: they were never the same message.
+    /// Returns what is left of a message for which two sides have these contents, each without what
+    /// was erased on that side. Returns `None` if they were never the same message.
     pub fn common_rest(&self, other: &Self) -> Option<Self> {
         match (self, other) {
             (Self::Erased, _) | (_, Self::Erased) => Some(Self::Erased),

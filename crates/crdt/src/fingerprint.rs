@@ -1,25 +1,25 @@
-//! The fingerprint of a set of messages: how many, and a sum of their hashes.
+//! Computes the fingerprint of a set of messages: their count, and the sum of their hashes.
 //!
-//! Addition commutes and has an inverse, so messages enter in any order, two halves of a set can be
-//! added up, and equal sets have equal fingerprints. A sum instead of XOR because two copies of one
-//! item must not cancel (`docs/reference/formats/2-message.md`).
+//! Addition commutes and has an inverse, so messages are added in any order, two halves of a set
+//! can be added up, and equal sets have equal fingerprints. It is a sum instead of XOR, because two
+//! copies of one item must not cancel (`docs/reference/formats/2-message.md`).
 
 use std::fmt;
 use std::ops::{AddAssign, SubAssign};
 
 use crate::Timestamp;
 
-/// Count and digest of a set of messages.
+/// The count and digest of a set of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fingerprint {
-    /// Messages in the set.
+    /// The number of messages in the set.
     pub count: u64,
-    /// Sum of the items' hashes modulo 2¹²⁸.
+    /// The sum of the messages' hashes modulo 2¹²⁸.
     pub digest: u128,
 }
 
 impl Fingerprint {
-    /// The fingerprint of the set that holds one message.
+    /// Returns the fingerprint of the set with one message.
     pub fn from_message(timestamp: Timestamp, content: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&timestamp.to_bytes()).update(content);
@@ -28,14 +28,14 @@ impl Fingerprint {
         Self { count: 1, digest: u128::from_be_bytes(*half) }
     }
 
-    /// The last 64 bits of the digest: what two sides compare while they look for a difference. Of
-    /// a sum they are the sum of those of its parts.
+    /// Returns the last 64 bits of the digest, which two sides compare while they search for a
+    /// difference. For a sum of fingerprints, it is the sum of their short digests.
     #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
     pub fn short_digest(&self) -> u64 {
         self.digest as u64
     }
 
-    /// The digest as on the wire: 16 bytes, big-endian.
+    /// Returns the digest as on the wire: 16 bytes, big-endian.
     pub fn digest_bytes(&self) -> [u8; 16] {
         self.digest.to_be_bytes()
     }
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn the_hash_is_the_documented_one() {
-        // BLAKE3 by another implementation (Python's `blake3`), of the 16 timestamp bytes and "hi".
+        // The expected digest is by another implementation of BLAKE3 (Python's `blake3`), of the 16
+        // timestamp bytes and "hi".
         let t: Timestamp = "2026-11-21T06:30:00.123Z-00AB-a1b2c3d4e5f60718".parse().unwrap();
         let digest = format!("{:032x}", Fingerprint::from_message(t, b"hi").digest);
         assert_eq!(digest, "ea413217a09e6734dc0d751dfed97f3a");

@@ -1,25 +1,26 @@
-//! Values that are too large for one message: each part of their bytes is a message of its own, and
-//! the value names its parts by their digests (`docs/reference/formats/2-message.md`).
+//! Represents values that are too large for one message: each chunk of their bytes is a message of
+//! its own, and the value names its chunks by their digests
+//! (`docs/reference/formats/2-message.md`).
 
 use crate::codec::{ByteReader, DecodeError, put_varint};
 
-/// What a part is named by: BLAKE3 of its bytes.
+/// The digest that names a chunk: BLAKE3 of its bytes.
 pub type ChunkDigest = [u8; 32];
 
-/// Bytes of each part but the last.
+/// The bytes of each chunk except the last, which may be shorter.
 pub const CHUNK_BYTES: usize = 256 << 10;
 
 /// SQLite's default limit on a value and on a row (`SQLITE_MAX_LENGTH`).
 pub const VALUE_BYTES_MAX: u64 = 1_000_000_000;
 
-/// A TEXT or BLOB by its parts.
+/// A TEXT or BLOB that is split into chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LargeValue {
-    /// TEXT, not BLOB.
+    /// Whether the value is a TEXT, not a BLOB.
     pub is_text: bool,
-    /// Bytes of the whole.
+    /// The number of bytes of the whole value.
     pub length: u64,
-    /// In order.
+    /// The digests of the chunks, in order.
     pub chunks: Vec<ChunkDigest>,
 }
 
@@ -46,7 +47,7 @@ impl LargeValue {
     }
 }
 
-/// What a part with these bytes is named by.
+/// Returns the digest of a chunk with these bytes.
 pub fn chunk_digest(bytes: &[u8]) -> ChunkDigest {
     *blake3::hash(bytes).as_bytes()
 }

@@ -1,4 +1,4 @@
-//! The replicated data: timestamps, messages, last-write-wins rows, fingerprints.
+//! Defines the replicated data: timestamps, messages, last-write-wins rows, fingerprints.
 //!
 //! Everything here is a plain function or value. A device and the server use the same code.
 //!

@@ -1,9 +1,11 @@
-//! Lost edits: what last-write-wins took away from somebody, without anybody having seen it.
+//! Finds lost edits: edits that last-write-wins overwrote although the winner's author had not seen
+//! them.
 //!
-//! Every change says which changes its author saw in its place (`CellWrite::replaced`, and what a
-//! delete saw). Start at the change that won, and follow: what is on the way was replaced
-//! knowingly. Any other end of a chain was lost. No device has to have been there: the answer is a
-//! function of the row's messages (`docs/internals/decisions/7-replaced-timestamps.md`).
+//! Every change names the changes that its author saw in its place (`CellWrite::replaced`, and the
+//! messages that a delete saw). All changes that are reached from the winner by following these
+//! names were replaced knowingly. Any other end of a chain was lost. The result is a function of
+//! the row's messages (`docs/internals/decisions/7-replaced-timestamps.md`), so every device
+//! computes it.
 //!
 //! ```text
 //!    1 ── 2 ── 5     5 won; it saw 2, which saw 1
@@ -11,10 +13,10 @@
 //! ```
 //!
 //! # Invariants
-//! - The answer depends on the set of changes alone.
-//! - An edit whose value a later change on the winner's chain has, too, is not lost: it was
-//!   restored.
-//! - A baseline is no edit: it is lost only if its value is nowhere on the chain.
+//! - The result depends only on the set of changes.
+//! - An edit is not lost but restored if a later change on the winner's chain has the same value.
+//! - A backfilled row does not count as an edit: it is lost only if its value is nowhere on the
+//!   chain.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,10 +24,11 @@ use crate::Value;
 use crate::message::{CellWrite, Change};
 use crate::{RowState, Timestamp};
 
-/// An edit that is not shown, and that the author of what is shown did not see.
+/// An edit that is not visible, and that the author of the visible one did not see.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LostEdit {
-    /// Which cell; `None`: the row as a whole, by a delete or by a write that names no cell.
+    /// The column of the cell, or `None` for the row as a whole, which was lost by a delete or by a
+    /// write that names no cell.
     pub column: Option<String>,
     /// The message that was lost.
     pub lost: Timestamp,
@@ -36,7 +39,7 @@ pub struct LostEdit {
 /// The changes of one row, by timestamp.
 pub type RowChanges = BTreeMap<Timestamp, Change>;
 
-/// The lost edits of a row, by column and time. `changes` are all known messages about it.
+/// Returns the lost edits of a row, by column and time. `changes` are all known messages about it.
 pub fn lost_edits(changes: &RowChanges) -> Vec<LostEdit> {
     let state = VisibleRow::from_changes(changes);
     let mut lost = Vec::new();
@@ -53,10 +56,10 @@ pub fn lost_edits(changes: &RowChanges) -> Vec<LostEdit> {
     lost
 }
 
-/// What of the row is shown.
+/// The visible state of the row.
 struct VisibleRow {
     row: RowState,
-    /// The newest write of each column, by its name in lower case: SQLite tells no cases apart.
+    /// The newest write of each column, by its name in lower case, since SQLite ignores case.
     columns: BTreeMap<String, Timestamp>,
 }
 
@@ -78,11 +81,11 @@ impl VisibleRow {
     }
 }
 
-/// Of the writes of a column (`None`: the writes without cells), the ends of chains that do not
+/// Returns the writes of a column (`None`: the writes without cells) that end chains which do not
 /// lead to `root`.
 fn lost_writes(changes: &RowChanges, column: Option<&str>, root: Timestamp) -> Vec<LostEdit> {
     let writes = |change: &Change| match (column, change) {
-        // What was erased nobody can get back.
+        // An erased value cannot be restored.
         (Some(column), change) => {
             let value = cell(change, column).map(|cell| cell.value.clone());
             value.filter(|value| *value != Value::Erased)
@@ -99,7 +102,7 @@ fn lost_writes(changes: &RowChanges, column: Option<&str>, root: Timestamp) -> V
             continue;
         }
         let is_there = chain.iter().any(|on_chain| match (changes.get(on_chain), column) {
-            // A later write of anything says that the row is there, too.
+            // A later write of any cell also states that the row exists.
             (Some(Change::Write { .. }), None) => *on_chain > timestamp,
             (Some(change), Some(_)) => {
                 (*on_chain > timestamp || timestamp.is_backfill())
@@ -116,13 +119,13 @@ fn lost_writes(changes: &RowChanges, column: Option<&str>, root: Timestamp) -> V
     lost
 }
 
-/// Deletes that nobody saw whose writes are shown.
+/// Returns the deletes that the authors of the visible writes did not see.
 fn lost_deletes(changes: &RowChanges, state: &VisibleRow) -> Vec<LostEdit> {
     let winner = state.row.newest_write();
     let roots: Vec<_> = state.columns.values().copied().chain([winner]).collect();
     let chain = causal_history(changes, None, &roots);
     let replaced = replaced(changes, None);
-    // A delete that saw nothing took nothing away: its author had made the row just before.
+    // A delete that saw nothing lost nothing: its author had created the row just before.
     let is_delete = |timestamp: &Timestamp| {
         let change = changes.get(timestamp);
         matches!(change, Some(Change::Delete { replaced: seen, .. }) if !seen.is_empty())
@@ -136,7 +139,7 @@ fn lost_deletes(changes: &RowChanges, state: &VisibleRow) -> Vec<LostEdit> {
         .collect()
 }
 
-/// Everything that the authors of `roots` saw in this column (`None`: in the row), and the roots.
+/// Returns `roots` and everything that their authors saw in this column (`None`: in the row).
 fn causal_history(
     changes: &RowChanges,
     column: Option<&str>,
@@ -151,7 +154,7 @@ fn causal_history(
     found
 }
 
-/// Everything that somebody replaced knowingly.
+/// Returns everything that was replaced knowingly.
 fn replaced(changes: &RowChanges, column: Option<&str>) -> HashSet<Timestamp> {
     changes.values().flat_map(|change| change.replaced_in(column)).collect()
 }

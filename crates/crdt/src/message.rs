@@ -1,4 +1,4 @@
-//! The message and its content: one change of one row, as bytes
+//! Encodes a message's content: one change of one row, as bytes
 //! (`docs/reference/formats/2-message.md`).
 //!
 //! # Invariants
@@ -13,10 +13,10 @@ use crate::codec::{ByteReader, DecodeError, put_bytes, put_varint};
 use crate::value::{put_key, put_value};
 use crate::{CHUNK_BYTES, TableDeclaration, Timestamp, Value};
 
-/// What devices exchange: an identity and opaque bytes.
+/// The unit that devices exchange: a timestamp and opaque bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its identity, and its place in time.
+    /// The message's identity, and its place in time.
     pub timestamp: Timestamp,
     /// An encoded [`Change`]; to the server, any bytes.
     pub content: Bytes,
@@ -25,57 +25,57 @@ pub struct Message {
 /// One cell of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellWrite {
-    /// Column name.
+    /// The name of the column.
     pub column: String,
-    /// What it is from here on.
+    /// The new value of the cell.
     pub value: Value,
-    /// The write that was shown in the cell when the author wrote it, if any was.
+    /// The write that was visible in the cell when the author wrote it, if there was one.
     pub replaced: Option<Timestamp>,
 }
 
 impl CellWrite {
-    /// A cell that nothing was shown in.
+    /// Creates the write of a cell that showed no earlier write.
     pub fn new(column: &str, value: Value) -> Self {
         Self { column: column.to_owned(), value, replaced: None }
     }
 }
 
-/// One change, decoded.
+/// A decoded change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// The row is there, and these cells have these values.
+    /// A write: the row exists, and these cells have these values.
     Write {
-        /// Table name.
+        /// The name of the table.
         table: String,
-        /// Primary key, in the key's column order.
+        /// The primary key, in the key's column order.
         key: Vec<Value>,
-        /// What the cells are.
+        /// The cells that were written.
         cells: Vec<CellWrite>,
         /// The row's newest delete, if the author saw the row deleted.
         replaced_tombstone: Option<Timestamp>,
     },
-    /// The row is gone.
+    /// A delete: the row no longer exists.
     Delete {
-        /// Table name.
+        /// The name of the table.
         table: String,
-        /// Primary key.
+        /// The primary key of the row.
         key: Vec<Value>,
-        /// The messages that its author saw in the row: of each cell, and of the row.
+        /// The messages that the author saw in the row: that of each cell, and that of the row.
         replaced: BTreeSet<Timestamp>,
     },
-    /// The table as it is declared.
+    /// The declaration of a table.
     TableDeclaration {
-        /// Table name.
+        /// The name of the table.
         table: String,
-        /// Its columns and rules.
+        /// The table's columns and rules.
         declaration: TableDeclaration,
     },
-    /// A part of a large value, [`crate::CHUNK_BYTES`] at most.
+    /// A chunk of a large value, of at most [`crate::CHUNK_BYTES`].
     Chunk {
-        /// Whatever they are part of.
+        /// The bytes of the chunk.
         bytes: Vec<u8>,
     },
-    /// What it was is gone for good ([`Change::common_rest`]).
+    /// A change whose content was erased permanently ([`Change::common_rest`]).
     Erased,
 }
 
@@ -86,7 +86,7 @@ const KIND_SCHEMA: u8 = 3;
 const KIND_PART: u8 = 4;
 const KIND_ERASED: u8 = 5;
 impl Change {
-    /// The content of a message.
+    /// Encodes the content of a message.
     pub fn encode(&self) -> Bytes {
         let mut bytes = Vec::with_capacity(96);
         bytes.push(VERSION);
@@ -125,7 +125,7 @@ impl Change {
         bytes.into()
     }
 
-    /// Reads a message's content.
+    /// Decodes a message's content.
     pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader(content);
         let version = reader.byte()?;
@@ -168,12 +168,12 @@ impl Change {
 }
 
 impl Change {
-    /// The messages that its author saw in its place.
+    /// Returns the messages that this change replaced and whose effect its author saw.
     pub fn replaced(&self) -> impl Iterator<Item = Timestamp> + use<'_> {
         self.replaced_in(None)
     }
 
-    /// Those in one column, or with `None` in the row.
+    /// Returns the replaced messages of one column, or of the whole row if `column` is `None`.
     pub(crate) fn replaced_in<'a>(
         &'a self,
         column: Option<&'a str>,
@@ -192,7 +192,7 @@ impl Change {
         replaced.chain(deleted).chain(seen.into_iter().flatten().copied())
     }
 
-    /// Gives the messages that its author saw other names.
+    /// Replaces the timestamps of the messages that this change replaced.
     pub fn map_replaced(&mut self, name: impl Fn(Timestamp) -> Timestamp) {
         match self {
             Self::Write { cells, replaced_tombstone: deleted, .. } => {
@@ -207,8 +207,8 @@ impl Change {
     }
 }
 
-/// One group for each message that was replaced, with the places of its cells; first, without
-/// places, the delete.
+/// Writes one group for each replaced message, with the places of its cells. The delete comes
+/// first, without places.
 fn put_replaced(bytes: &mut Vec<u8>, cells: &[CellWrite], deleted: Option<Timestamp>) {
     let mut places_by_replaced: BTreeMap<Timestamp, Vec<u64>> = BTreeMap::new();
     for (place, cell) in (0..).zip(cells) {
@@ -229,7 +229,7 @@ fn put_replaced(bytes: &mut Vec<u8>, cells: &[CellWrite], deleted: Option<Timest
 }
 
 impl ByteReader<'_> {
-    /// What [`put_replaced`] wrote, into the cells; returns the delete.
+    /// Reads the output of [`put_replaced`] into the cells. Returns the delete.
     fn replaced(&mut self, cells: &mut [CellWrite]) -> Result<Option<Timestamp>, DecodeError> {
         let groups = self.list(|r| Ok((r.timestamp()?, r.list(Self::varint)?)))?;
         let (mut deleted, mut last) = (None, None);
@@ -238,7 +238,7 @@ impl ByteReader<'_> {
                 deleted = Some(replaced);
                 continue;
             }
-            // In order, so that equal changes have equal bytes.
+            // Groups and places are in order, so that equal changes have equal bytes.
             if last >= Some(replaced) || places.is_empty() || !places.is_sorted_by(|a, b| a < b) {
                 return Err(DecodeError::Malformed);
             }

@@ -1,19 +1,20 @@
-//! One row's replicated state: a last-write-wins register per cell, and a tombstone.
+//! Merges changes into one row's replicated state: a last-write-wins register per cell, and a
+//! tombstone.
 //!
 //! A row keeps, for each column, the timestamp of the newest write, the newest write of all, and
-//! the newest delete. Values are not here: whoever holds the messages finds a cell's value by its
+//! the newest delete. Values are not here: a cell's value is found in the messages by its
 //! timestamp. Maxima commute, associate and are idempotent, so replicas that have seen the same
 //! messages hold the same state, whatever the order, duplication or delay.
 //!
 //! ```text
 //! encoded = written(16) deleted(16) { column<<1|same  [timestamp(16) unless same] }
 //! ```
-//! `same` says that the cell was written by the row's newest write, as after an INSERT all are.
+//! `same` means that the row's newest write wrote the cell, as for all cells after an INSERT.
 
 use crate::Timestamp;
 use crate::codec::{ByteReader, DecodeError, put_varint};
 
-/// A column's number, given by whoever stores the state. Names are its affair.
+/// The number of a column. The component that stores the state assigns it, and knows the names.
 pub type ColumnId = u32;
 
 /// The last-write-wins state of one row.
@@ -31,7 +32,7 @@ impl Default for RowState {
 }
 
 impl RowState {
-    /// Merges a write of `column`; true if it is newer than what was there.
+    /// Merges a write of `column`. Returns true if it is newer than the known one.
     pub fn write_cell(&mut self, column: ColumnId, timestamp: Timestamp) -> bool {
         self.write(timestamp);
         match self.cells.binary_search_by_key(&column, |cell| cell.0) {
@@ -47,7 +48,7 @@ impl RowState {
         }
     }
 
-    /// Merges a write that names no cell: the row is there.
+    /// Merges a write that names no cell: the row exists.
     pub fn write(&mut self, timestamp: Timestamp) {
         self.newest_write = self.newest_write.max(timestamp);
     }
@@ -57,34 +58,34 @@ impl RowState {
         self.tombstone = self.tombstone.max(timestamp);
     }
 
-    /// Whether the newest write is newer than the newest delete.
+    /// Returns whether the newest write is newer than the newest delete.
     pub fn is_live(&self) -> bool {
         self.newest_write > self.tombstone
     }
 
-    /// The newest write, or [`Timestamp::ZERO`] if only deletes are known.
+    /// Returns the newest write, or [`Timestamp::ZERO`] if only deletes are known.
     pub fn newest_write(&self) -> Timestamp {
         self.newest_write
     }
 
-    /// The newest delete, or [`Timestamp::ZERO`].
+    /// Returns the newest delete, or [`Timestamp::ZERO`].
     pub fn tombstone(&self) -> Timestamp {
         self.tombstone
     }
 
-    /// Each known cell with its newest write, by column.
+    /// Returns each known cell with its newest write, by column.
     pub fn cells(&self) -> &[(ColumnId, Timestamp)] {
         &self.cells
     }
 
-    /// The newest write of a cell, if one is known.
+    /// Returns the newest write of a cell, if one is known.
     pub fn cell(&self, column: ColumnId) -> Option<Timestamp> {
         let found = self.cells.binary_search_by_key(&column, |cell| cell.0);
         found.ok().map(|place| self.cells[place].1)
     }
 
-    /// Replaces one timestamp by another everywhere: a message that gets a new name keeps its
-    /// effect.
+    /// Replaces one timestamp by another everywhere, so that a message with a new timestamp keeps
+    /// its effect.
     pub fn replace_timestamp(&mut self, old: Timestamp, new: Timestamp) {
         let swap = |t: &mut Timestamp| {
             if *t == old {
@@ -96,7 +97,7 @@ impl RowState {
         self.cells.iter_mut().for_each(|cell| swap(&mut cell.1));
     }
 
-    /// The stored form.
+    /// Encodes the state for storage.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(32 + self.cells.len() * 2);
         bytes.extend(self.newest_write.to_bytes());
@@ -111,7 +112,7 @@ impl RowState {
         bytes
     }
 
-    /// Reads the stored form.
+    /// Decodes a stored state.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = ByteReader(bytes);
         let newest_write = reader.timestamp()?;

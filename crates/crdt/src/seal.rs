@@ -1,4 +1,4 @@
-//! Sealed contents: end-to-end encryption of a message
+//! Seals and unseals contents: end-to-end encryption of a message
 //! (`docs/reference/formats/9-sealed-content.md`).
 //!
 //! ```text
@@ -6,17 +6,18 @@
 //! nonce     = timestamp(16) tail(8)                        tail: random, or SealKey::nonce_tail
 //! plaintext = length content zeros                         padded by PADMÉ, 32 bytes at least
 //! ```
-//! XChaCha20-Poly1305; associated data is `02 timestamp`. What a server can do to a message is told
-//! apart: another key, a cut, another message's content under this timestamp, anything else.
+//! The cipher is XChaCha20-Poly1305; associated data is `02 timestamp`. The errors distinguish what
+//! a server can do to a message: another key, truncation, another message's content under this
+//! timestamp, anything else.
 //!
 //! # Invariants
-//! - `open` gives back exactly what `seal` was given under this key and timestamp, or an error; it
-//!   does not panic on any input, and allocates no more than the input's own size.
-//! - A nonce is used once: a timestamp names one message of one device, and a message that gets
-//!   another content under its old timestamp gets another tail, too.
+//! - `open` returns exactly the content that was passed to `seal` with this key and timestamp, or
+//!   an error; it does not panic on any input, and allocates no more than the input's own size.
+//! - A nonce is used once: a timestamp belongs to one message of one device, and a message that
+//!   gets another content under its old timestamp gets another tail, too.
 //!
 //! # Not here
-//! - Where the key comes from, and which contents have to be sealed → `replica`.
+//! - The origin of the key, and the choice of contents to seal → `replica`.
 
 use bytes::Bytes;
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
@@ -26,26 +27,27 @@ use zeroize::Zeroizing;
 use crate::Timestamp;
 use crate::codec::{ByteReader, put_varint};
 
-/// Which key sealed a content: tells a wrong key from damage, and nothing about the key.
+/// The id of the key that sealed a content. It distinguishes a wrong key from damage, and reveals
+/// nothing about the key.
 pub type KeyId = [u8; 8];
 
-/// The key that seals the contents of a vault's messages. Zeroised on drop, never printed.
+/// The key that seals the contents of a vault's messages. It is zeroed on drop and never printed.
 pub struct SealKey {
     key: Zeroizing<[u8; 32]>,
     id: KeyId,
 }
 
-/// How the contents of all messages of an account are written.
+/// The encryption mode of all messages of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncryptionMode {
-    /// In plain.
+    /// The contents are not encrypted.
     Plain,
-    /// Each sealed with the key that has this id.
+    /// Each content is sealed with the key that has this id.
     EndToEnd(KeyId),
 }
 
 impl EncryptionMode {
-    /// From its bytes: a key's id, or none for plain.
+    /// Parses a mode from its bytes: a key's id, or none for plain.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [] => Some(Self::Plain),
@@ -53,7 +55,7 @@ impl EncryptionMode {
         }
     }
 
-    /// The key's id, or none.
+    /// Returns the key's id, or no bytes for plain.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Plain => &[],
@@ -62,49 +64,50 @@ impl EncryptionMode {
     }
 }
 
-/// Why a content does not open.
+/// The reason why a content cannot be unsealed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnsealError {
-    /// It is not of the sealed form at all: plain, or of another version.
+    /// The content is not sealed: it is plain, or of another version.
     #[error("not encrypted")]
     NotSealed,
-    /// It was sealed with another key.
+    /// The content was sealed with another key.
     #[error("encrypted with another key")]
     WrongKey,
-    /// Its end is missing.
+    /// The end of the content is missing.
     #[error("truncated")]
     Truncated,
-    /// It is the whole content of another message.
+    /// The content is the complete one of another message.
     #[error("belongs to another message")]
     Replayed,
-    /// Somebody without the key changed it.
+    /// The content was changed by someone without the key.
     #[error("changed by someone without the key")]
     Tampered,
 }
 
-/// The content version of Format 2's table that says "sealed".
+/// The version of sealed contents in Format 2's table.
 const VERSION: u8 = 2;
 const ID_BYTES: usize = 8;
 const TAIL_BYTES: usize = 8;
 const TAG_BYTES: usize = 16;
-/// An edit of one small cell is about as long as its names: below this, lengths say nothing.
+/// The minimum length after padding: an edit of one small cell is about as long as its names, so
+/// lengths below this reveal nothing.
 const PADDED_BYTES_MIN: usize = 32;
 
 impl SealKey {
-    /// The key with these bytes.
+    /// Creates a key from its bytes.
     pub fn new(key: Zeroizing<[u8; 32]>) -> Self {
         let derived = blake3::derive_key("warren sealed content 2026-11-21 key id", &*key);
         let id = *derived.first_chunk().expect("BLAKE3 gives 32 bytes");
         Self { key, id }
     }
 
-    /// What contents sealed with this key are marked with.
+    /// Returns the id that marks contents sealed with this key.
     pub fn id(&self) -> KeyId {
         self.id
     }
 
-    /// A tail that depends on what is sealed: devices that seal the same message make the same
-    /// bytes, and another content under the same timestamp has another nonce.
+    /// Computes a tail that depends on the content: devices that seal the same message create the
+    /// same bytes, and another content under the same timestamp has another nonce.
     pub fn nonce_tail(&self, timestamp: Timestamp, content: &[u8]) -> [u8; TAIL_BYTES] {
         let key = blake3::derive_key("warren sealed content 2026-11-23 nonce tail", &*self.key);
         let key = Zeroizing::new(key);
@@ -138,14 +141,14 @@ impl SealKey {
         sealed.into()
     }
 
-    /// Opens what [`Self::seal`] made for this timestamp.
+    /// Unseals a content that [`Self::seal`] created for this timestamp.
     pub fn open(&self, timestamp: Timestamp, sealed: &[u8]) -> Result<Bytes, UnsealError> {
         let chunks = SealedContent::read(sealed, self.id)?;
         if chunks.timestamp == timestamp.to_bytes() {
             return self.decrypt(&chunks, timestamp);
         }
-        // Replayed only if the other message is a true one: what does not open under its own
-        // timestamp either was changed.
+        // The content is replayed only if it is valid for the other message: if it cannot be
+        // unsealed under its own timestamp either, it was changed.
         let other = Timestamp::from_bytes(&chunks.timestamp).ok().ok_or(UnsealError::Tampered)?;
         self.decrypt(&chunks, other)?;
         Err(UnsealError::Replayed)
@@ -174,14 +177,14 @@ impl SealKey {
     }
 }
 
-/// The id of the key that a content says it was sealed with; `None` if it is not of the sealed
-/// form. Nothing is proved by it.
+/// Returns the key id in a content's header, or `None` if the content is not sealed. It proves
+/// nothing: anyone can write such a header.
 pub fn sealing_key_id(content: &[u8]) -> Option<KeyId> {
     let (version, rest) = content.split_first()?;
     (*version == VERSION).then(|| rest.first_chunk().copied())?
 }
 
-/// A sealed content, taken apart.
+/// The parsed parts of a sealed content.
 struct SealedContent<'a> {
     timestamp: [u8; Timestamp::BYTES],
     tail: [u8; TAIL_BYTES],
@@ -204,7 +207,7 @@ impl<'a> SealedContent<'a> {
         let mut reader = ByteReader(rest);
         let length = match reader.varint() {
             Ok(length) => length,
-            // A group that ends the input says that more was to come.
+            // A last group with its high bit set means that more bytes should follow.
             Err(_) if rest.iter().all(|byte| *byte >= 0x80) => return Err(UnsealError::Truncated),
             Err(_) => return Err(UnsealError::Tampered),
         };
@@ -241,7 +244,7 @@ fn pad(content: &[u8]) -> Zeroizing<Vec<u8>> {
     body
 }
 
-/// `None` if it is not what [`pad`] writes.
+/// Removes the padding, or returns `None` if [`pad`] would not write it.
 fn unpad(body: &[u8]) -> Option<Bytes> {
     let mut reader = ByteReader(body);
     let length = usize::try_from(reader.varint().ok()?).ok()?;
@@ -250,9 +253,10 @@ fn unpad(body: &[u8]) -> Option<Bytes> {
     (padded && zeros.iter().all(|byte| *byte == 0)).then(|| Bytes::copy_from_slice(content))
 }
 
-/// PADMÉ (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and Communication with
-/// PURBs", 2019): of a length's binary digits only the first ⌊log₂ log₂ length⌋ + 2 say
-/// something. At most 12 % longer, and less the longer it is.
+/// Rounds a length up by PADMÉ (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and
+/// Communication with PURBs", 2019): only the first ⌊log₂ log₂ length⌋ + 2 binary digits of a
+/// length carry information. The result is at most 12 % longer, and relatively less for longer
+/// contents.
 fn padded_length(length: usize) -> usize {
     if length <= PADDED_BYTES_MIN {
         return PADDED_BYTES_MIN;

@@ -1,11 +1,11 @@
-//! The timestamp: a hybrid logical clock reading, and the identity of a message.
+//! Represents a timestamp: a hybrid logical clock reading, and the identity of a message.
 //!
 //! ```text
 //! bits   127 … 80     79 … 64     63 … 0
 //!        millis       counter     node
 //! ```
-//! One `u128`, so that comparing integers, comparing bytes and comparing text all order by time
-//! (`docs/reference/formats/1-timestamp.md`).
+//! A timestamp is one `u128`, so that comparing integers, comparing bytes and comparing text all
+//! order by time (`docs/reference/formats/1-timestamp.md`).
 //!
 //! # Invariants
 //! - `millis` never exceeds [`Timestamp::MILLIS_MAX`]: every timestamp has a text form.
@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use time::{Date, Month, OffsetDateTime};
 
-/// The random 64-bit name of a device within a vault.
+/// The random 64-bit id of a device within a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u64);
 
@@ -25,79 +25,79 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// When a message was made, and by whom.
+/// The time and the node id of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(u128);
 
-/// A text or a byte string that is no canonical timestamp.
+/// The error for a text or a byte string that is not a canonical timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a canonical timestamp")]
 pub struct ParseTimestampError;
 
 impl Timestamp {
-    /// 9999-12-31T23:59:59.999Z, the last moment that the text form can name.
+    /// The last millisecond that the text form can represent: 9999-12-31T23:59:59.999Z.
     pub const MILLIS_MAX: u64 = 253_402_300_799_999;
-    /// Bytes of the binary form.
+    /// The number of bytes of the binary form.
     pub const BYTES: usize = 16;
-    /// Characters of the text form.
+    /// The number of characters of the text form.
     pub const TEXT_LENGTH: usize = 46;
     /// The smallest timestamp; no device sends it.
     pub const ZERO: Self = Self(0);
 
-    /// `None` if `millis` is past [`Self::MILLIS_MAX`].
+    /// Creates a timestamp, or returns `None` if `millis` is past [`Self::MILLIS_MAX`].
     pub fn new(millis: u64, counter: u16, node: NodeId) -> Option<Self> {
         (millis <= Self::MILLIS_MAX).then(|| {
             Self(u128::from(millis) << 80 | u128::from(counter) << 64 | u128::from(node.0))
         })
     }
 
-    /// Milliseconds since 1970.
+    /// Returns the milliseconds since 1970.
     pub fn millis(self) -> u64 {
         (self.0 >> 80) as u64
     }
 
-    /// The counter within the millisecond.
+    /// Returns the counter within the millisecond.
     #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 16 bits")]
     pub fn counter(self) -> u16 {
         (self.0 >> 64) as u16
     }
 
-    /// The device that made it.
+    /// Returns the node id of the device that created it.
     #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
     pub fn node_id(self) -> NodeId {
         NodeId(self.0 as u64)
     }
 
-    /// Milliseconds and counter as one number: the timestamp without its node.
+    /// Returns milliseconds and counter as one number: the timestamp without its node id.
     pub fn hybrid_time(self) -> u64 {
         (self.0 >> 64) as u64
     }
 
-    /// The first timestamp of a moment; `None` past the year 9999.
+    /// Returns the first timestamp of a hybrid time, or `None` past the year 9999.
     pub fn first_at(hybrid_time: u64) -> Option<Self> {
         Self::from_bytes(&(u128::from(hybrid_time) << 64).to_be_bytes()).ok()
     }
 
-    /// The same moment under another device's name: how a copied file's changes get names of their
-    /// own.
+    /// Returns the timestamp of the same hybrid time with another node id, which a copied file uses
+    /// to make its changes distinct.
     #[must_use]
     pub fn with_node_id(self, node: NodeId) -> Self {
         Self(self.0 >> 64 << 64 | u128::from(node.0))
     }
 
-    /// The 16 bytes, big-endian.
+    /// Returns the 16 bytes, big-endian.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         self.0.to_be_bytes()
     }
 
-    /// Reads the binary form.
+    /// Parses the binary form.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParseTimestampError> {
         let bytes = <[u8; Self::BYTES]>::try_from(bytes);
         let timestamp = bytes.map(|bytes| Self(u128::from_be_bytes(bytes)));
         timestamp.ok().filter(|t| t.millis() <= Self::MILLIS_MAX).ok_or(ParseTimestampError)
     }
 
-    /// The text form, ASCII: what [`fmt::Display`] writes, without an allocation.
+    /// Returns the text form in ASCII, as [`fmt::Display`] writes it, without an allocation.
     pub fn to_text(self) -> [u8; Self::TEXT_LENGTH] {
         let hybrid_time =
             OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.millis()) * 1_000_000)
@@ -117,7 +117,7 @@ impl Timestamp {
         text
     }
 
-    /// Whether it stands for a row that was there before its table was tracked.
+    /// Returns whether the timestamp belongs to a row that existed before its table was tracked.
     pub fn is_backfill(self) -> bool {
         self.millis() < BackfillClock::MILLIS_END
     }
@@ -138,10 +138,10 @@ impl fmt::Debug for Timestamp {
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
 
-    /// Accepts the canonical text only: what [`fmt::Display`] writes.
+    /// Parses only the canonical text, as [`fmt::Display`] writes it.
     fn from_str(text: &str) -> Result<Self, ParseTimestampError> {
         let parsed = parse_lenient(text).ok_or(ParseTimestampError)?;
-        // Writing it again is the whole definition of canonical: case, signs, spaces, separators.
+        // Formatting it again defines what is canonical: case, signs, spaces, separators.
         if parsed.to_text() == text.as_bytes() { Ok(parsed) } else { Err(ParseTimestampError) }
     }
 }
@@ -179,22 +179,23 @@ fn parse_lenient(text: &str) -> Option<Timestamp> {
     Timestamp::new(millis, counter, NodeId(node))
 }
 
-/// The timestamps of rows that were there before their table was tracked: the first day of 1970.
+/// A clock for rows that existed before their table was tracked: the first day of 1970.
 ///
-/// They lose to every tracked change. `next` starts at 0 and counts up, 65,536 to the millisecond.
+/// These timestamps lose to every tracked change. `next` starts at 0 and counts up, 65,536 to the
+/// millisecond.
 #[derive(Clone, Copy, Debug)]
 pub struct BackfillClock {
-    /// How many this device has used.
+    /// The number of timestamps that this device has used.
     pub next: u64,
-    /// This device.
+    /// The node id of this device.
     pub node_id: NodeId,
 }
 
 impl BackfillClock {
-    /// The first millisecond that is no baseline: room for 5.6 × 10¹² rows.
+    /// The first millisecond that is not backfill, which leaves room for 5.6 × 10¹² rows.
     pub const MILLIS_END: u64 = 86_400_000;
 
-    /// The next unused one; `None` when the day is full.
+    /// Returns the next unused timestamp, or `None` when the day is full.
     #[expect(clippy::cast_possible_truncation, reason = "the low 16 bits are the counter")]
     pub fn next_timestamp(&mut self) -> Option<Timestamp> {
         // 0 is never sent: cursors and ranges use it as "before everything".

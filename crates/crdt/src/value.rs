@@ -1,4 +1,4 @@
-//! Values: SQLite's five storage classes as Format 2 writes them.
+//! Represents values of SQLite's five storage classes in Format 2.
 
 use crate::codec::{ByteReader, DecodeError, put_bytes, put_varint};
 use crate::{CHUNK_BYTES, LargeValue, chunk_digest};
@@ -6,27 +6,27 @@ use crate::{CHUNK_BYTES, LargeValue, chunk_digest};
 /// A value of SQLite's five storage classes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// NULL
+    /// The storage class NULL.
     Null,
-    /// INTEGER
+    /// The storage class INTEGER.
     Integer(i64),
-    /// REAL
+    /// The storage class REAL.
     Real(f64),
-    /// TEXT, UTF-8
+    /// The storage class TEXT, in UTF-8.
     Text(String),
-    /// TEXT that is not UTF-8: SQLite keeps what a program gives it. See
+    /// A TEXT that is not UTF-8: SQLite stores any bytes that a program passes. See
     /// [`Value::from_text_bytes`].
     TextBytes(Vec<u8>),
-    /// BLOB
+    /// The storage class BLOB.
     Blob(Vec<u8>),
-    /// TEXT or BLOB, by its parts.
+    /// A TEXT or BLOB that is split into chunks.
     Large(LargeValue),
-    /// It was taken out for good: nobody knows what it was. A table shows NULL.
+    /// A value that was erased permanently and is unknown. Tables show NULL.
     Erased,
 }
 
 impl Value {
-    /// TEXT of these bytes, whatever they are.
+    /// Creates a TEXT from any bytes.
     pub fn from_text_bytes(bytes: &[u8]) -> Self {
         match str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -34,14 +34,14 @@ impl Value {
         }
     }
 
-    /// A key as one byte string: what the state of a row is filed under.
+    /// Encodes a key as one byte string, under which the state of a row is stored.
     pub fn encode_key(key: &[Self]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(16);
         put_key(&mut bytes, key);
         bytes
     }
 
-    /// Reads [`Self::encode_key`] back.
+    /// Decodes the result of [`Self::encode_key`].
     pub fn decode_key(bytes: &[u8]) -> Result<Vec<Self>, DecodeError> {
         let mut reader = ByteReader(bytes);
         let key = reader.list(ByteReader::value)?;
@@ -113,7 +113,7 @@ impl ByteReader<'_> {
 }
 
 impl LargeValue {
-    /// The value's parts, if it has bytes.
+    /// Splits a value into chunks, if it is a TEXT or BLOB.
     pub fn from_value(value: &Value) -> Option<Self> {
         let (is_text, bytes) = match value {
             Value::Text(text) => (true, text.as_bytes()),
@@ -127,7 +127,7 @@ impl LargeValue {
         Some(Self { is_text, length: bytes.len() as u64, chunks })
     }
 
-    /// The value of these bytes.
+    /// Returns the value with these bytes.
     pub fn to_value(&self, bytes: Vec<u8>) -> Value {
         if !self.is_text {
             return Value::Blob(bytes);

@@ -1,33 +1,33 @@
-//! Moments and windows: how time is cut where two sets of messages are compared
+//! Divides time into windows for comparing two sets of messages
 //! (`docs/reference/formats/8-reconcile.md`).
 //!
-//! A *moment* is a timestamp without its node: milliseconds and counter as one number, so that
-//! moments sort as time and any two messages of different moments can be told apart by a bound
-//! between them. A *window* is 2³⁰ milliseconds, some 12 days and 10 hours, aligned to 1970.
+//! A *hybrid time* is a timestamp without its node id: milliseconds and counter as one number, so
+//! that hybrid times sort by time, and a bound can separate any two messages with different ones. A
+//! *window* is 2³⁰ milliseconds, some 12 days and 10 hours, aligned to 1970.
 
 use std::ops::Range;
 
 use crate::Timestamp;
 
-/// Bits of a moment below its window: 30 of the milliseconds, 16 of the counter.
+/// The bits of a hybrid time below its window: 30 of the milliseconds, 16 of the counter.
 const WINDOW_SHIFT: u32 = 30 + 16;
 
-/// A stretch of 2³⁰ milliseconds, counted from 1970.
+/// A window of 2³⁰ milliseconds, counted from 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FingerprintWindow(pub u32);
 
 impl FingerprintWindow {
-    /// The window that a timestamp is in.
+    /// Returns the window that contains a timestamp.
     pub fn for_timestamp(timestamp: Timestamp) -> Self {
         Self::for_hybrid_time(timestamp.hybrid_time())
     }
 
-    /// The window that a moment is in.
+    /// Returns the window that contains a hybrid time.
     pub fn for_hybrid_time(hybrid_time: u64) -> Self {
         Self((hybrid_time >> WINDOW_SHIFT) as u32)
     }
 
-    /// Its moments.
+    /// Returns the hybrid times of the window.
     pub fn time_range(self) -> Range<u64> {
         let start = |window: u32| u64::from(window) << WINDOW_SHIFT;
         start(self.0)..start(self.0 + 1)

@@ -1,7 +1,7 @@
-//! Everything that the doctor can find: one row per code.
+//! The catalogue of everything that the doctor can find, with one entry per code.
 //!
 //! # Invariants
-//! - The severity of a code is the severity of every finding of it.
+//! - The severity of a code is the severity of every finding with this code.
 //! - Each code has exactly one entry.
 
 mod connection;
@@ -18,8 +18,8 @@ use self::environment::ENVIRONMENT;
 use self::finding_code::FindingCode;
 use self::integrity::INTEGRITY;
 
-/// One entry for each code, in the order of the codes. A code without an entry, or with two, does
-/// not compile.
+/// The catalogue's entries, one for each code, in the order of the codes. The code does not compile
+/// if a code has no entry or two.
 static CATALOGUE: [CatalogueEntry; FindingCode::ALL.len()] = in_code_order();
 
 const fn in_code_order() -> [CatalogueEntry; FindingCode::ALL.len()] {
@@ -42,13 +42,13 @@ const fn in_code_order() -> [CatalogueEntry; FindingCode::ALL.len()] {
 }
 
 impl FindingCode {
-    /// The entry of this code in the catalogue.
+    /// Returns the entry of this code in the catalogue.
     pub fn entry(self) -> &'static CatalogueEntry {
         &CATALOGUE[self as usize]
     }
 }
 
-/// Every entry, in alphabetical order of the codes.
+/// Returns every entry, in alphabetical order of the codes.
 pub fn catalogue() -> &'static [CatalogueEntry] {
     &CATALOGUE
 }

@@ -1,7 +1,6 @@
-//! The checks, in the order in which they run: cheap ones first, then those that take what time is
-//! left.
+//! Runs the checks in their order: cheap ones first, then those that use the remaining time.
 //!
-//! To add one: a code in the catalogue, a row here, a function in the group's module.
+//! To add a check, add a code to the catalogue, a row here, and a function in the group's module.
 
 mod cardinality;
 mod connection;
@@ -29,23 +28,23 @@ use crate::file::unreadable::{TIME_LIMIT_REACHED, report_fault, skip_reason};
 use crate::format::counted;
 use crate::report::CheckResults;
 
-/// Looks at the file from outside.
+/// A check that inspects the file from outside.
 struct EnvironmentCheck {
     name: &'static str,
     run: fn(&FileEnvironment, &mut CheckResults),
 }
 
-/// Looks into the file.
+/// A check that reads the content of the file.
 struct ContentCheck {
     name: &'static str,
     run: CheckFn,
 }
 
-/// How a check of the content ends.
+/// The function of a content check, with how it reports that it could not finish.
 enum CheckFn {
-    /// It says itself what it could not look at.
+    /// The function itself reports what it could not check.
     ReportsItself(fn(&OpenedFile, &mut CheckResults)),
-    /// At the first trouble; the rest of it is skipped.
+    /// The function returns at its first error, and the rest of its check is skipped.
     StopsAtError(fn(&OpenedFile, &mut CheckResults) -> Result<(), CheckError>),
 }
 
@@ -85,7 +84,7 @@ pub(crate) fn run_environment_checks(environment: &FileEnvironment, log: &mut Ch
     report_hidden_processes(environment, log);
 }
 
-/// Says whose open files could not be seen.
+/// Reports how many processes have open files that could not be seen.
 fn report_hidden_processes(environment: &FileEnvironment, log: &mut CheckResults) {
     let count = environment.users.hidden_count;
     if count > 0 {
@@ -120,7 +119,7 @@ pub(crate) fn run_content_checks(subject: &OpenedFile, log: &mut CheckResults) {
             Err(error) => log.add_skipped(check.name, skip_reason(&error)),
         }
     }
-    // The integrity check, which comes last, has said which page it is, if it came so far.
+    // The integrity check runs last and has reported the damaged page, if it got that far.
     if let Some(error) = fault.filter(|_| !log.has(FindingCode::PageBroken)) {
         report_fault(&error, &subject.environment, log);
     }

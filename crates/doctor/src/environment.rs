@@ -1,4 +1,4 @@
-//! What is around a file: its disk, locks, WAL, and the processes that have it open.
+//! Inspects the environment of a file: its disk, locks, WAL, and the processes that have it open.
 
 pub(crate) mod file_environment;
 pub(crate) mod file_holders;

@@ -1,120 +1,121 @@
-//! Why a file could not be examined at all. What is wrong *in* a file is a finding, not an error.
+//! Defines the reasons why a file cannot be examined. A problem *in* a file is a finding, not an
+//! error.
 
 use std::path::{Path, PathBuf};
 
 use crate::catalogue::finding_code::FindingCode;
 
-/// The doctor's result.
+/// The result type of the doctor.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of the examination.
+/// An error that prevents the examination, fix or recovery of a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("file not found: {}", .0.display())]
     FileNotFound(PathBuf),
-    /// A directory, a pipe, a device.
+    /// The path is a directory, a pipe or a device.
     #[error("not a regular file: {}", .0.display())]
     NotAFile(PathBuf),
-    /// This user may not read it.
+    /// This user may not read the file.
     #[error("no permission to read {}", .0.display())]
     NoPermission(PathBuf),
-    /// It does not begin as an SQLite file does, and no key was given.
+    /// The file does not begin like an SQLite file, and no key was given.
     #[error("{} is not a SQLite database, or it is encrypted", .0.display())]
     NotADatabase(PathBuf),
-    /// The key does not open it, or it is none.
+    /// The key does not open the file, or the file is not encrypted.
     #[error(transparent)]
     WrongKey(engine::Error),
-    /// A query that was given is not understood.
+    /// SQLite does not accept a query that was given.
     #[error("invalid query {sql:?}: {source}")]
     InvalidQuery {
-        /// The query.
+        /// The text of the query.
         sql: String,
-        /// What SQLite said.
+        /// The error that SQLite returned.
         source: rusqlite::Error,
     },
-    /// What a snippet printed is not understood.
+    /// The settings that a snippet printed cannot be parsed.
     #[error("invalid settings (line {line}): {why}")]
     InvalidSettings {
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong there.
+        /// The problem in this line.
         why: String,
     },
-    /// Somebody must decide first, or there is nothing that could be executed.
+    /// The fix needs a decision first, or contains nothing that can be executed.
     #[error("{code} cannot be fixed automatically: {why}")]
     NotFixable {
-        /// The finding's.
+        /// The code of the finding.
         code: FindingCode,
-        /// What to do instead.
+        /// The reason, and what to do instead.
         why: String,
     },
-    /// The file was not well after the fix, and is as it was.
+    /// The file still had a problem after the fix, and was restored.
     #[error("the fix for {code} failed, and the file is unchanged: {why}")]
     FixFailed {
-        /// The finding's.
+        /// The code of the finding.
         code: FindingCode,
-        /// What was wrong.
+        /// The problem that was found.
         why: String,
     },
-    /// Programs have the file open.
+    /// Other programs have the file open.
     #[error("the file is open in {0}")]
     InUse(String),
-    /// There is no room for a copy of the file.
+    /// The disk has no space for a copy of the file.
     #[error(
         "not enough space for a copy of the file, which is required before a fix: {needed} bytes \
          needed, {free} bytes free"
     )]
     NoRoom {
-        /// Bytes.
+        /// The required space in bytes.
         needed: u64,
-        /// Bytes.
+        /// The free space in bytes.
         free: u64,
     },
-    /// Nothing was fixed, or it was undone.
+    /// There is no copy: nothing was fixed, or the fix was already undone.
     #[error("nothing to undo: there is no copy of {} from before a fix", .0.display())]
     NoUndo(PathBuf),
-    /// A new file would have this name.
+    /// A file with the name of the new file already exists.
     #[error("{} already exists", .0.display())]
     Exists(PathBuf),
-    /// Nothing in it looks like a page of a database.
+    /// No part of the file looks like a page of a database.
     #[error("{}: no part of the file looks like a SQLite database", .0.display())]
     NothingRecovered(PathBuf),
-    /// Of all its pages none can be read with this key.
+    /// None of the file's pages can be read with this key.
     #[error(
         "{}: no page can be read with this key. The key or the cipher is wrong, or the first 16 \
          bytes of the file are lost (passphrases and sqlcipher need them to derive the key)",
         .0.display()
     )]
     NothingReadable(PathBuf),
-    /// The engine said no.
+    /// The engine returned an error.
     #[error(transparent)]
     Engine(#[from] engine::Error),
-    /// SQLite said no.
+    /// SQLite returned an error.
     #[error("{context}: {source}")]
     Sqlite {
-        /// What was being done.
+        /// The operation that failed.
         context: &'static str,
-        /// What SQLite said.
+        /// The error that SQLite returned.
         source: rusqlite::Error,
     },
-    /// The operating system said no.
+    /// The operating system returned an error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What it said.
+        /// The error that the operating system returned.
         source: std::io::Error,
     },
 }
 
-/// For `map_err`: an SQLite error, with what was being done.
+/// Returns a function for `map_err` that adds to an SQLite error the operation that failed.
 pub(crate) fn sqlite(context: &'static str) -> impl FnOnce(rusqlite::Error) -> Error {
     move |source| Error::Sqlite { context, source }
 }
 
-/// For `map_err`: an I/O error, with the path that it is about.
+/// Returns a function for `map_err` that adds to an I/O error the path that it concerns.
 pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     let path = path.to_owned();
     move |source| match source.kind() {

@@ -1,4 +1,4 @@
-//! What is in a file: pages, B-trees, the schema, and the connection that reads them.
+//! Reads the content of a file: pages, B-trees, the schema, and the connection that reads them.
 
 pub(crate) mod btree_page;
 pub(crate) mod btree_sample;

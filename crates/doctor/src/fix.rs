@@ -1,13 +1,13 @@
-//! A finding's fix carried out: rehearsed in memory on a copy of the file, checked, and
-//! taken back if it did not help.
+//! Carries out the fix of a finding: it is rehearsed in memory on a copy of the file, checked, and
+//! undone if it did not help.
 //!
 //! # Invariants
-//! - Nothing of the file changes before a copy of all of it is on the disk (`fix/undo.rs`).
-//! - What does not pass the check afterwards is undone: the file is then as it was.
-//! - Only findings whose fix asks nobody for a decision are fixed ([`DoctorFinding::fix_sql`]).
+//! - Nothing in the file changes before a complete copy of it is on the disk (`fix/undo.rs`).
+//! - A fix that does not pass the check afterwards is undone: the file is restored.
+//! - Only findings whose fix needs no decision are fixed ([`DoctorFinding::fix_sql`]).
 //!
 //! # Not here
-//! - What each finding's fix is → `checks.rs`.
+//! - The fix of each finding → `checks.rs`.
 
 pub(crate) mod undo;
 
@@ -33,20 +33,20 @@ use crate::report::DoctorReport;
 use crate::report::finding::DoctorFinding;
 use crate::report::severity::Severity;
 
-/// Files of more are not rehearsed: VACUUM would take as much memory.
+/// The maximum size of a file that is rehearsed: VACUUM would take as much memory.
 const REHEARSED_BYTES_MAX: u64 = 256 << 20;
-/// How long the file may be locked by others.
+/// The time to wait while others have the file locked.
 const BUSY_TIME: Duration = Duration::from_secs(1);
-/// Nothing that the file keeps is changed by opening it.
+/// The profile that opens a file without changing any setting that the file stores.
 pub(crate) const AS_IS: Profile =
     Profile { name: "as_is", about: "no setting is changed", base: &[], changes: &[] };
 
-/// Which findings to fix.
+/// The findings to fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixSelection {
-    /// All that can be.
+    /// Fixes all findings that can be fixed automatically.
     All,
-    /// Those of one code.
+    /// Fixes the findings with this code.
     Code(FindingCode),
 }
 
@@ -83,10 +83,11 @@ pub struct AppliedFix {
     pub rehearsal_duration_ms: Option<u64>,
 }
 
-/// Fixes what is wanted, or says what that would be.
+/// Fixes the selected findings, or reports what a fix would do.
 ///
-/// [`Error::NotFixable`] if somebody must decide first, [`Error::InUse`] if a program has the file
-/// open, [`Error::FixFailed`] if the file was not well afterwards, and so is as it was.
+/// # Errors
+/// [`Error::NotFixable`] if a fix needs a decision first, [`Error::InUse`] if a program has the
+/// file open, [`Error::FixFailed`] if the file had a problem afterwards and was therefore restored.
 pub fn fix(
     path: &Path,
     encryption: &FileEncryption,
@@ -136,7 +137,8 @@ pub fn fix(
     }
 }
 
-/// Puts the file back as it was before the newest fix. Returns the folder that it was in.
+/// Restores the file as it was before the newest fix. Returns the directory that contained the
+/// copy.
 pub fn undo_fix(path: &Path) -> Result<PathBuf> {
     let path = path.canonicalize().map_err(io(path))?;
     let folder = undo::newest(&path)?;
@@ -145,7 +147,7 @@ pub fn undo_fix(path: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// What is to run, in order.
+/// Returns the fixes to run, in order.
 fn chosen(report: &DoctorReport, wanted: FixSelection) -> Result<Vec<AppliedFix>> {
     let is_wanted = |finding: &&DoctorFinding| match wanted {
         FixSelection::All => finding.fix_sql.is_some(),
@@ -160,14 +162,14 @@ fn chosen(report: &DoctorReport, wanted: FixSelection) -> Result<Vec<AppliedFix>
         fixes.push(AppliedFix { code: finding.code, summary, sql, rehearsal_duration_ms: None });
     }
     fixes.sort_by_key(|fix| rank(&fix.sql));
-    // One VACUUM does for all.
+    // One VACUUM is enough for all.
     let has_other = fixes.iter().any(|fix| fix.sql.ends_with("\nVACUUM;"));
     let mut seen = BTreeSet::new();
     fixes.retain(|fix| !(has_other && fix.sql == "VACUUM;") && seen.insert(fix.sql.clone()));
     Ok(fixes)
 }
 
-/// What recovers comes first, what rewrites the whole file last.
+/// Returns the rank of a fix: recovery comes first, and rewriting the whole file last.
 fn rank(sql: &str) -> usize {
     const ORDER: &[&str] = &[
         "SELECT",
@@ -182,7 +184,7 @@ fn rank(sql: &str) -> usize {
     ORDER.iter().position(|start| sql.starts_with(start)).unwrap_or(last)
 }
 
-/// A file that is broken otherwise is saved first, not changed.
+/// Refuses to fix a damaged file, which must be saved first.
 fn check_fixable(report: &DoctorReport, fixes: &[AppliedFix]) -> Result<()> {
     const BROKEN: &[FindingCode] = &[
         FindingCode::CompanionForeign,
@@ -204,7 +206,8 @@ pub(crate) fn check_unused(path: &Path) -> Result<()> {
     if users.is_empty() { Ok(()) } else { Err(Error::InUse(users.join(", "))) }
 }
 
-/// Runs everything in memory. Returns how long the file would be; `None` if it is too large for that.
+/// Runs everything in memory. Returns the resulting size of the file, or `None` if it is too large
+/// for a rehearsal.
 fn rehearse(
     path: &Path,
     encryption: &FileEncryption,
@@ -247,7 +250,8 @@ fn apply(path: &Path, encryption: &FileEncryption, fixes: &[AppliedFix]) -> Resu
     db.close().map_err(|(_, error)| sqlite("closing the file")(error))
 }
 
-/// Examines the file again: what was fixed is gone, and nothing grave has come.
+/// Examines the file again, and checks that the fixed findings are gone and that no severe one is
+/// new.
 fn check(
     path: &Path,
     encryption: &FileEncryption,
@@ -259,7 +263,7 @@ fn check(
     let was_there = |code: FindingCode| before.findings.iter().any(|finding| finding.code == code);
     for finding in &report.findings {
         let is_new = finding.severity == Severity::Error && !was_there(finding.code);
-        // Of several findings of one code, one may need somebody's decision.
+        // Another finding with the same code may need a decision, and may remain.
         if is_new || (codes.contains(&finding.code) && finding.fix_sql.is_some()) {
             return Err(failed(finding.code, &finding.summary));
         }
@@ -267,7 +271,7 @@ fn check(
     Ok(report)
 }
 
-/// The views that can be read.
+/// Returns the names of the views that can be read.
 fn views(db: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     let mut names = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'")?;
     let names = names.query_map([], |row| row.get::<_, String>(0))?;
@@ -281,7 +285,7 @@ fn views(db: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     Ok(readable)
 }
 
-/// The file is whole, and every view that could be read still can.
+/// Checks that the file is intact, and that every view that was readable still is.
 fn check_well(db: &Connection, views_before: &BTreeSet<String>) -> Result<(), String> {
     let said = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
     match said {
@@ -296,8 +300,8 @@ fn check_well(db: &Connection, views_before: &BTreeSet<String>) -> Result<(), St
     }
 }
 
-/// The error of a fix that SQLite did not do. A disk that is full or broken, and a file that is
-/// locked, are not the fault of the fix.
+/// Returns the error for a fix that SQLite rejected. A full or broken disk and a locked file are
+/// not the fault of the fix.
 fn failed_sql(code: FindingCode, error: rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::DatabaseBusy) => {

@@ -1,17 +1,18 @@
-//! `warren doctor`: what is wrong with an SQLite file, or slow, and what to do about it.
+//! The `doctor` crate implements `warren doctor`: it finds problems and slow spots of an SQLite
+//! file, and suggests fixes.
 //!
-//! [`examine`] looks at a file from outside (its companions, its disk, who holds which lock), opens
-//! it without touching it, and runs the checks of `checks.rs` within a budget of time. Each
-//! [`DoctorFinding`] has a code of the [`catalogue()`], the evidence, the impact and the fix.
+//! [`examine`] inspects a file from outside (its companions, its disk, the processes that hold
+//! locks), opens it without changing it, and runs the checks of `checks.rs` within a time limit.
+//! Each [`DoctorFinding`] has a code of the [`catalogue()`], the evidence, the impact and the fix.
 //!
 //! # Invariants
-//! - [`examine`] writes, creates and deletes nothing: no WAL, no journal, no time stamp but the
-//!   last access. [`fix()`] changes what it was asked to change, after a copy of it. Files that
-//!   nobody uses are opened on an overlay, others with the WAL's index read-only.
-//! - No statement runs past the budget, and none keeps other processes waiting for long: see
+//! - [`examine`] writes, creates and deletes nothing: no WAL, no journal, and no timestamp except
+//!   the last access. [`fix()`] changes only what was requested, after copying the file. Files that
+//!   are not in use are opened on an overlay, others with the WAL's index read-only.
+//! - No statement runs past the time limit, and none makes other processes wait for long: see
 //!   `file/opened_file.rs`.
-//! - What was not looked at is said ([`DoctorReport::skipped`]).
-//! - The same file gives the same findings: samples are drawn from a fixed seed.
+//! - Everything that was not checked is reported ([`DoctorReport::skipped`]).
+//! - The same file gives the same findings: samples are drawn with a fixed seed.
 //!
 //! # Not here
 //! - Flags, keys, text → `cli`. The JSON → `docs/reference/formats/13-doctor.md`.
@@ -64,7 +65,7 @@ use crate::file::opened_file::OpenedFile;
 use crate::report::CheckResults;
 use crate::time_limit::ExaminationBudget;
 
-/// Does this file begin as an SQLite database does? An encrypted one does not.
+/// Checks whether this file begins like an SQLite database. An encrypted one does not.
 pub fn is_database(path: &Path) -> bool {
     let start = environment::wal::read_prefix(path, file::database_header::MAGIC.len());
     start.is_some_and(|start| start == file::database_header::MAGIC)
@@ -72,7 +73,8 @@ pub fn is_database(path: &Path) -> bool {
 
 /// Examines a file.
 ///
-/// An error says why it could not be done at all. What is wrong with the file is a finding.
+/// An error describes why the file could not be examined at all. A problem in the file is a
+/// finding.
 pub fn examine(
     path: &Path,
     encryption: &FileEncryption,

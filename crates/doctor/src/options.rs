@@ -1,4 +1,4 @@
-//! How to examine a file.
+//! Defines the options of an examination.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use crate::program::settings::ConnectionSettings;
 use crate::program::workload::QueryLog;
 use crate::report::ignore_rule::IgnoreRule;
 
-/// How to examine.
+/// The options of an examination.
 #[derive(Clone, Debug)]
 pub struct ExamineOptions {
-    /// How long it may take, about.
+    /// The approximate time limit of the examination.
     pub time_limit: Duration,
-    /// Queries that the file is used for: each is looked at for a missing index.
+    /// Queries that programs run on the file: each is checked separately for a missing index.
     pub queries: Vec<String>,
-    /// What a program asked of the file, by its log: looked at as a whole.
+    /// A program's query log, which is checked as a whole.
     pub workload: Option<QueryLog>,
-    /// What is to be left as it is.
+    /// The findings to ignore.
     pub ignore: Vec<IgnoreRule>,
-    /// From the environment; what the settings say of it comes first.
+    /// The temporary directories from the environment; those in `settings` take precedence.
     pub temp_dirs: TempDirVariables,
-    /// What a program sets on its connections to this file.
+    /// The settings that a program uses on its connections to this file.
     pub settings: Option<ConnectionSettings>,
 }
 

@@ -1,4 +1,4 @@
-//! What a program says of itself: the settings of its connections, and its log of queries.
+//! Reads the information about a program: the settings of its connections, and its query log.
 
 pub(crate) mod settings;
 pub(crate) mod sql;

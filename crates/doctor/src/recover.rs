@@ -1,15 +1,18 @@
-//! `warren recover`: saves what can be read of a damaged file into a new one, encrypted or not.
+//! Implements `warren recover`: saves the readable content of a damaged file into a new one,
+//! encrypted or not.
 //!
-//! First each page is read once, so that those which the disk or the cipher refuse are known: for
-//! SQLite's recovery extension they are zeros then. The extension reads the others without the layer
-//! that a damaged tree stops, and gives statements, which run on the new file. Beside that the trees
-//! are walked page by page, to say what must have been lost. At the end SQLite checks the new file.
+//! First, each page is read once to find the pages that the disk or the cipher cannot return:
+//! SQLite's recovery extension sees them as zeros. The extension reads the other pages without the
+//! layer that fails on a damaged tree, and returns statements, which run on the new file. In
+//! addition, the trees are walked page by page, to report what must have been lost. At the end,
+//! SQLite checks the new file.
 //!
 //! # Invariants
-//! - The damaged file and its folder stay as they are: it is read on an overlay. If somebody wrote to
-//!   it meanwhile, nothing is given out.
-//! - The new file takes its name when it is whole and on the disk; never the name of another file.
-//!   Until then it is in a folder that nobody else can enter, and that goes with the process.
+//! - The damaged file and its directory are not changed: the file is read on an overlay. If a
+//!   process wrote to it during the recovery, no new file is created.
+//! - The new file gets its name when it is complete and on the disk, and never replaces another
+//!   file. Until then it is in a directory that only this user can enter, and that is removed when
+//!   the process ends.
 //!
 //! # Not here
 //! - Opening the damaged file → `engine::open_for_recovery`. The vaults of a server, whose devices
@@ -43,40 +46,41 @@ use crate::file::database_header::DatabaseHeader;
 use crate::file::opened_file::cipher_name;
 use crate::fix::check_unused;
 
-/// How to recover.
+/// The options of a recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoverOptions {
-    /// Takes rows from free pages, too: most of them were deleted.
+    /// Recovers rows from free pages, too: most of them were deleted.
     pub includes_free_pages: bool,
-    /// Leaves the new file without a key.
+    /// Writes the new file without encryption.
     pub decrypts: bool,
 }
 
-/// How far it is.
+/// The progress of a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoverProgress {
-    /// Each page is read.
+    /// The recovery reads each page once.
     Reading {
-        /// The page's number.
+        /// The number of the page.
         page: u32,
-        /// All of them.
+        /// The number of all pages.
         pages_count: u32,
     },
-    /// Rows go into the new file.
+    /// The recovery writes rows into the new file.
     Saving {
-        /// So many are there.
+        /// The number of rows written so far.
         rows_count: u64,
     },
-    /// The new file is checked.
+    /// SQLite checks the new file.
     Checking,
 }
 
-/// Steps of the extension between two words about the progress: each is about a value.
+/// The number of the extension's steps between two progress reports: each step handles one value.
 const STEPS_PER_WORD: u32 = 20_000;
 const PAGES_PER_WORD: u32 = 512;
 
-/// Saves what can be read of `path` in `target`, which must not exist.
+/// Saves the readable content of `path` in `target`, which must not exist.
 ///
+/// # Errors
 /// [`Error::InUse`] if a program has the file open, [`Error::Exists`], [`Error::WrongKey`],
 /// [`Error::NothingRecovered`].
 pub fn recover(
@@ -140,7 +144,7 @@ pub fn recover(
     Ok(report.with_totals())
 }
 
-/// Touches each page, so that the filter knows those that cannot be read. Returns the header, if
+/// Reads each page, so that the filter records those that cannot be read. Returns the header, if
 /// page 1 has one.
 fn survey(
     source: &RecoverySource,
@@ -153,7 +157,7 @@ fn survey(
         if page % PAGES_PER_WORD == 1 {
             progress(RecoverProgress::Reading { page, pages_count });
         }
-        // The filter has seen what is wrong with it.
+        // The filter has recorded the error.
         drop(read_page(db, page));
     }
     let header = read_page(db, 1).ok().and_then(|page| DatabaseHeader::parse(&page));
@@ -170,7 +174,7 @@ fn pages(source: &RecoverySource, header: Option<&DatabaseHeader>) -> Result<Rec
     let count = db.query_row("PRAGMA page_count", [], |row| row.get::<_, u32>(0));
     let count = match (count, header) {
         (Ok(count), _) => u64::from(count),
-        // Without a header, SQLite does not say.
+        // Without a header, SQLite cannot determine the page count.
         (Err(_), None) => 0,
         (Err(error), Some(_)) => return Err(sqlite("PRAGMA page_count")(error)),
     };
@@ -184,7 +188,7 @@ fn pages(source: &RecoverySource, header: Option<&DatabaseHeader>) -> Result<Rec
     ))
 }
 
-/// Lets the extension work, and looks at the trees meanwhile.
+/// Runs the extension, and walks the trees as soon as it has found the schema.
 fn run(
     source: &RecoverySource,
     output: RecoveryOutput,
@@ -224,7 +228,7 @@ fn run(
     Ok((output.into_inner(), schema, losses))
 }
 
-/// What the new file says comes first: it is the reason.
+/// Runs one step. An error of the new file takes precedence, because it is the cause.
 fn step_of(recovery: &mut DatabaseRecovery<'_>, output: &RefCell<RecoveryOutput>) -> Result<bool> {
     let stepped = recovery.step();
     match output.borrow_mut().take_error() {
@@ -233,13 +237,13 @@ fn step_of(recovery: &mut DatabaseRecovery<'_>, output: &RefCell<RecoveryOutput>
     }
 }
 
-/// The extension found neither a header nor a page that would tell the size of all.
+/// Checks whether the extension found neither a header nor a page that reveals the page size.
 fn is_no_database(error: &Error) -> bool {
     let Error::Sqlite { source, .. } = error else { return false };
     source.sqlite_error_code() == Some(ErrorCode::NotADatabase)
 }
 
-/// The same key, and the cipher that was found.
+/// Returns the encryption of the new file: the same key, and the cipher that was found.
 fn encryption_of_new(
     encryption: &FileEncryption,
     cipher: Option<Cipher>,
@@ -255,7 +259,7 @@ fn encryption_of_new(
     }
 }
 
-/// What tells that somebody wrote to the file or to what is beside it.
+/// Returns sizes and times that change when a process writes to the file, its WAL or its journal.
 fn stamps(path: &Path) -> Vec<Option<(u64, i64, i64)>> {
     let of = |suffix| {
         let metadata = side_file_path(path, suffix).metadata().ok()?;
@@ -272,13 +276,13 @@ fn check_free(target: &Path) -> Result<()> {
     }
 }
 
-/// Gives the new file its name, unless another file has taken it meanwhile.
+/// Gives the new file its name, unless another file has this name by now.
 fn publish(made: &Path, target: &Path) -> Result<()> {
     let cwd = rustix::fs::CWD;
     match rustix::fs::renameat_with(cwd, made, cwd, target, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         Err(Errno::EXIST) => Err(Error::Exists(PathBuf::from(target))),
-        // Not every file system can refuse.
+        // Not every file system supports this flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             check_free(target)?;
             std::fs::rename(made, target).map_err(io(target))

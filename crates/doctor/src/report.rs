@@ -1,4 +1,4 @@
-//! What an examination found, what it looked at, and what it did not.
+//! Defines the report of an examination: its findings, the finished checks and the skipped ones.
 
 pub(crate) mod file_summary;
 pub(crate) mod finding;
@@ -45,7 +45,7 @@ pub struct DoctorReport {
 }
 
 impl DoctorReport {
-    /// The severity of the most severe finding.
+    /// Returns the severity of the most severe finding.
     pub fn severity(&self) -> Option<Severity> {
         self.findings.first().map(|finding| finding.severity)
     }
@@ -69,7 +69,7 @@ pub struct SkippedCheck {
     pub reason: String,
 }
 
-/// What the integrity check finds.
+/// The codes of the findings that the integrity check reports.
 const INTEGRITY_CODES: &[FindingCode] = &[
     FindingCode::ConstraintViolated,
     FindingCode::IndexBroken,
@@ -78,7 +78,7 @@ const INTEGRITY_CODES: &[FindingCode] = &[
     FindingCode::VirtualTableBroken,
 ];
 
-/// Where the checks write.
+/// The collected results of the checks.
 #[derive(Debug, Default)]
 pub(crate) struct CheckResults {
     pub(crate) findings: Vec<DoctorFinding>,
@@ -86,7 +86,7 @@ pub(crate) struct CheckResults {
     skipped: Vec<SkippedCheck>,
     pub(crate) integrity: IntegrityStatus,
     pub(crate) workload: Option<WorkloadSummary>,
-    /// Tables and columns of the indexes that findings advise.
+    /// The tables and columns of the indexes that findings advise.
     advised: Vec<(String, Vec<String>)>,
 }
 
@@ -103,12 +103,12 @@ impl CheckResults {
         self.skipped.push(SkippedCheck { check: check.into(), reason: reason.into() });
     }
 
-    /// Notes an index that a finding advises, if it is on columns alone.
+    /// Records an index that a finding advises, if all of its keys are columns.
     pub(crate) fn advise(&mut self, table: &str, columns: Option<Vec<String>>) {
         self.advised.extend(columns.map(|columns| (table.to_owned(), columns)));
     }
 
-    /// Will there be an index that begins with these columns, in any order?
+    /// Checks whether a finding advises an index that begins with these columns, in any order.
     pub(crate) fn has_advised(&self, table: &str, columns: &[String]) -> bool {
         self.advised.iter().any(|(of, keys)| {
             of == table
@@ -121,7 +121,7 @@ impl CheckResults {
         self.findings.iter().any(|finding| finding.code == code)
     }
 
-    /// Takes back what was found wrong in the content.
+    /// Discards the integrity findings.
     pub(crate) fn discard_page_faults(&mut self) {
         self.findings.retain(|finding| !INTEGRITY_CODES.contains(&finding.code));
         self.integrity = IntegrityStatus::default();
@@ -141,7 +141,7 @@ impl CheckResults {
                 .extend(reason.map(|reason| IgnoredFinding { finding: finding.clone(), reason }));
             decided.is_none()
         });
-        // Stable: within a severity, the order of the checks.
+        // The sort is stable: findings of the same severity stay in the order of the checks.
         self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let Self { findings, checked, skipped, integrity, workload, .. } = self;
         DoctorReport {

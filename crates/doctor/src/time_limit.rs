@@ -1,8 +1,8 @@
-//! The doctor's time: how much of it there is.
+//! Limits the time of an examination and of its statements.
 //!
 //! # Invariants
-//! - A statement that runs when the time is over is interrupted (`ExaminationBudget::limit`), by
-//!   SQLite's progress handler: also inside `quick_check` and sorts.
+//! - A statement that runs past its limit is interrupted (`ExaminationBudget::limit`) by SQLite's
+//!   progress handler, also inside `quick_check` and sorts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 use engine::clock::now;
 use rusqlite::Connection;
 
-/// How many instructions of SQLite's virtual machine go between two looks at the clock: some tens
+/// The number of instructions of SQLite's virtual machine between two reads of the clock: some tens
 /// of microseconds.
 const INSTRUCTIONS_BETWEEN_LOOKS: i32 = 1_000;
 
-/// Lets this time pass: between two looks at the locks of other processes, who tell nobody when
-/// they let go.
+/// Waits for this time, between two reads of the locks of other processes, which notify no one when
+/// they release a lock.
 pub(crate) fn pause(time: Duration) {
     let until = now() + time;
     while let Some(left) = until.checked_duration_since(now()).filter(|left| !left.is_zero()) {
@@ -29,7 +29,7 @@ pub(crate) fn pause(time: Duration) {
 pub(crate) struct ExaminationBudget {
     started: Instant,
     total: Duration,
-    /// When the running statement must end, in microseconds from the start.
+    /// The time at which the running statement must end, in microseconds from the start.
     deadline_us: Arc<AtomicU64>,
 }
 
@@ -51,8 +51,8 @@ impl ExaminationBudget {
         self.remaining().is_zero()
     }
 
-    /// From here on, the statements of the connection that `guard` was called with may run so long,
-    /// and never past the budget.
+    /// Limits the next statements on the connection that `guard` was called with to this time, and
+    /// to the total time of the examination.
     pub(crate) fn limit(&self, time: Duration) {
         let deadline = (self.elapsed() + time).min(self.total);
         self.deadline_us.store(micros(deadline), Ordering::Relaxed);

@@ -1,22 +1,22 @@
-//! A copy of a database's file while others write to it, without its key.
+//! Copies a database's file without its key, while others write to the database.
 //!
-//! The pages that the WAL holds are those of the file, encrypted alike. So a copy needs no key: the
-//! file as it is, and over it the pages of the WAL up to its last commit. That is one state of the
-//! database if the WAL was not started again meanwhile, nor the file replaced. A copy asks others
-//! to wait with that (`gate.rs`), and they do while it makes progress, where waiting costs nothing
-//! but a longer WAL. Who opens a database, or recovers it, does not wait. So a copy relies on
-//! nobody: it looks at its end whether both files are still what they were at its beginning, and
-//! else begins again.
+//! The pages in the WAL are pages of the file, encrypted alike. So a copy needs no key: it is the
+//! file, overwritten with the pages of the WAL up to its last commit. That is one state of the
+//! database if the WAL was not restarted and the file not replaced during the copy. A copy requests
+//! that others wait with that (`gate.rs`), and they do while it makes progress, where waiting costs
+//! no more than a longer WAL. A process that opens or recovers the database does not wait. So a
+//! copy trusts no other process: at its end it checks whether both files are the same as at its
+//! beginning, and otherwise starts again.
 //!
-//! A copy `cp` would make looks at nothing: the file and its WAL are then of different moments.
+//! A copy with `cp` checks nothing: the file and its WAL are then of different moments.
 //!
 //! # Invariants
-//! - A copy that is given out is the database as one commit left it, in a file without a WAL, and on
+//! - A copy that is returned is the database as one commit left it, in a file without a WAL, and on
 //!   the disk.
-//! - A copy that stalls is in nobody's way for long, and holds no lock but that of the gate.
+//! - A stalled copy does not block others for long, and holds no lock except that of the gate.
 //!
 //! # Not here
-//! - What there is to be copied, and the manifest → `warren backup`.
+//! - The list of files to copy, and the manifest → `warren backup`.
 
 mod frames;
 mod gate;
@@ -39,41 +39,42 @@ use crate::system::clock;
 use crate::system::directory::{directory_of, sync_directory};
 use crate::system::side_files::{bytes_with_wal, side_file_path};
 
-/// How often a copy is begun again because the file was opened, closed or replaced meanwhile.
+/// The number of attempts to copy a file that is opened, closed or replaced during each of them.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// Bytes of the file between two looks at the clock.
+/// The number of bytes of the file that are copied between two checks of the clock.
 const CHUNK_BYTES: u64 = 4 << 20;
 
-/// How often a copy shows that it goes on, and looks whether it is in vain.
+/// The interval at which a copy shows its progress, and checks whether it is still of use.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What was copied.
+/// The result of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopiedFile {
-    /// The size of the copy.
+    /// The size of the copy in bytes.
     pub bytes: u64,
-    /// Pages of it that were in the WAL.
+    /// The number of pages of the copy that came from the WAL.
     pub wal_pages: u64,
 }
 
-/// How far a copy has come.
+/// The progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyProgress {
-    /// Bytes of the file and its WAL that were read. Less than before when the copy begins again.
+    /// The bytes of the file and its WAL that were read. The number drops when the copy starts
+    /// again.
     pub read_bytes: u64,
-    /// The size of both when the copy began.
+    /// The size of the file and its WAL when the copy began.
     pub total_bytes: u64,
 }
 
-/// Copies a database that others may be writing to into a new file. Needs no key, and opens no
+/// Copies a database that others may be writing to into a new file. It needs no key, and opens no
 /// connection: this process must not have the database open, because closing a descriptor of the
 /// same file drops the locks that its connections hold.
 ///
-/// `copier` is the command that copies, as an operator knows it: a server whose database waits for
-/// a copy that has stalled names it. `on_progress` is called after every few megabytes.
+/// `copier` is the name of the copying command for operators: a server whose database waits for a
+/// stalled copy reports it. `on_progress` is called after every few megabytes.
 ///
-/// [`Error::CopyOvertaken`] if the file is opened and closed all the time.
+/// Returns [`Error::CopyOvertaken`] if the file is opened and closed all the time.
 pub fn copy_file(
     database: &Path,
     to: &Path,
@@ -93,9 +94,9 @@ pub fn copy_file(
     Err(Error::CopyOvertaken { path: database.to_owned(), attempts_count: ATTEMPTS_MAX })
 }
 
-/// Why an attempt came to no copy.
+/// The reason why an attempt produced no copy.
 enum CopyInterruption {
-    /// The WAL came, went or was started again meanwhile, or the file was replaced.
+    /// The WAL was created, removed or restarted during the copy, or the file was replaced.
     Overtaken,
     Failed(Error),
 }
@@ -115,11 +116,11 @@ fn try_copy(
     let source = CopySource::open(database)?;
     let target = File::create(to).map_err(io(to))?;
     let copied = copy_source(&source, (&target, to), copier, report);
-    // Last: what was read is of the files that were there from the beginning. What could not be
-    // read may have been cut off meanwhile.
+    // This check comes last: if it succeeds, everything was read from the files that existed at the
+    // beginning. A failed read may be due to a file that was truncated.
     let is_overtaken =
         matches!(copied, Err(CopyInterruption::Overtaken)) || !source.is_unchanged()?;
-    // Nobody has to wait for the target's disk.
+    // The locks are released first, because no other process needs to wait for the target's disk.
     drop(source);
     if is_overtaken {
         return Err(CopyInterruption::Overtaken);
@@ -130,7 +131,7 @@ fn try_copy(
     Ok(CopiedFile { bytes, wal_pages })
 }
 
-/// Returns how many pages were in the WAL.
+/// Copies the file and the pages of its WAL. Returns how many pages were in the WAL.
 fn copy_source(
     source: &CopySource<'_>,
     (target, to): (&File, &Path),
@@ -172,14 +173,14 @@ fn write_frames(
     Ok(())
 }
 
-/// Counts what was read, and shows that the copy goes on.
+/// Counts the bytes that were read, and shows that the copy makes progress.
 struct CopyReporter<'a> {
     source: &'a CopySource<'a>,
-    /// `None`: nobody waits, because there is no WAL.
+    /// The heartbeat, or `None` if there is no WAL, so that no process waits for the copy.
     heartbeat: Option<CopyHeartbeat<'a>>,
     report: &'a mut dyn FnMut(CopyProgress),
     counts: CopyProgress,
-    /// When it is reported next.
+    /// The number of read bytes at which progress is reported next.
     next_report_bytes: u64,
     next_heartbeat: Instant,
 }
@@ -217,7 +218,7 @@ impl<'a> CopyReporter<'a> {
         if let Some(heartbeat) = &mut self.heartbeat {
             heartbeat.beat();
         }
-        // What was overtaken needs no end.
+        // An overtaken copy need not be completed.
         if self.source.is_unchanged()? { Ok(()) } else { Err(CopyInterruption::Overtaken) }
     }
 }

@@ -1,21 +1,22 @@
-//! When a database's WAL is moved into its file, so that it stays small and nobody waits long.
+//! Decides when a database's WAL is moved into its file, so that it stays small and no caller waits
+//! long.
 //!
-//! SQLite by itself checkpoints inside the commit that crosses a limit: every caller of that batch
-//! waits for two fsyncs and for all pages. Here another connection copies the pages while the
-//! writer goes on (a *pass*), each time that so many frames have come. What it can never do is
-//! catch up, so when the WAL has reached a few times that length, the writer itself copies the
-//! little that is left and starts it anew (a *reset*).
+//! SQLite itself checkpoints inside the commit that crosses a limit: every caller of that batch
+//! waits for two fsyncs and for all pages. Here another connection copies the pages with a passive
+//! checkpoint while the writer continues (a *pass*), each time that a certain number of frames was
+//! added. A pass can never catch up with the writer, so when the WAL has reached a few times that
+//! length, the writer itself copies the few pages that are left and restarts the WAL (a *reset*).
 //!
-//! A reset is short because all that takes long is done before it: passes follow on each other,
-//! each with a flush of the file, until little is left. From the moment that a reset is due until it
-//! is done the writer stalls between its batches, longer the longer the WAL becomes, so that it
-//! never outruns the passes. Then it copies what is left while reads go on, and holds them only to
-//! look whether anything remains.
+//! A reset is short because all slow work is done before it: passes follow each other, each with a
+//! flush of the file, until few pages are left. From the moment that a reset is due until it is
+//! done, the writer stalls between its batches, longer the longer the WAL becomes, so that it never
+//! outruns the passes. Then it copies the rest while reads continue, and pauses them only to check
+//! whether any pages remain.
 //!
 //! The limit is the profile's `wal_autocheckpoint`; 0 leaves the WAL alone.
 //!
 //! # Not here
-//! - The thread that passes run on → `maintenance/scheduler.rs`. Snapshots that hinder a reset →
+//! - The thread that runs passes → `maintenance/scheduler.rs`. Snapshots that block a reset →
 //!   `readers.rs`.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -27,41 +28,41 @@ use rusqlite::Connection;
 use crate::error::{Result, is_busy, sqlite};
 use crate::open::profile;
 
-/// A reset is due when the WAL is so many times as long as what makes a pass due.
+/// The length of the WAL that makes a reset due, in multiples of the length that makes a pass due.
 const PASSES_PER_RESET: u32 = 4;
 
-/// Passes that follow on each other before a reset, at most: where readers keep pages in the WAL,
+/// The maximum number of successive passes before a reset: where readers keep pages in the WAL,
 /// more passes do not help.
 const CLOSING_PASSES_MAX: u32 = 4;
 
-/// A reset may copy this share of what makes a pass due.
+/// The divisor of the limit that gives the number of frames that may be left for a reset.
 const RESET_SHARE: u32 = 4;
 
-/// The writer stalls at most so many times as long as its batch took.
+/// The longest write stall, in multiples of the time that the batch took.
 const REST_FACTOR_MAX: u32 = 16;
 
-/// The profile's `wal_autocheckpoint`, in frames.
+/// Reads the profile's `wal_autocheckpoint`, in frames.
 pub(crate) fn read_limit(connection: &Connection) -> Result<u32> {
     let limit = profile::read(connection, "wal_autocheckpoint");
     let limit = limit.map_err(sqlite("wal_autocheckpoint"))?;
     Ok(limit.parse().expect("SQLite answers with a count"))
 }
 
-/// The state of one database's WAL. Counts are in frames: pages in the WAL.
+/// The checkpoint state of one database's WAL. Counts are in frames: pages in the WAL.
 pub(crate) struct Checkpointer {
-    /// Frames that make a pass due.
+    /// The number of frames that makes a pass due.
     limit: u32,
     frames: AtomicU32,
-    /// Frames that the last pass found in the file.
+    /// The number of frames that were in the file after the last pass.
     copied: AtomicU32,
-    /// Frames that make a reset due. An attempt that fails, because of a long read, is made again
-    /// only when as many more have come.
+    /// The number of frames that makes a reset due. An attempt that fails because of a long read is
+    /// repeated only after as many further frames.
     reset_at: AtomicU32,
     is_pass_due: AtomicBool,
     is_reset_due: AtomicBool,
-    /// The last pass was put off: the writer stalls for nothing.
+    /// Whether the last pass was deferred, so that a write stall would be useless.
     is_put_off: AtomicBool,
-    /// Taken for a pass; true once the database is closed.
+    /// A lock that each pass holds; `true` once the database is closed.
     is_closed: Mutex<bool>,
     pub(crate) counters: CheckpointCounters,
 }
@@ -90,7 +91,8 @@ impl Checkpointer {
         }
     }
 
-    /// Notes how long the WAL is after a batch. `true`: a pass is to be scheduled.
+    /// Records the length of the WAL after a batch. Returns `true` if the caller must schedule a
+    /// pass.
     pub(crate) fn after_batch(&self, frames: u32) -> bool {
         let before = self.frames.swap(frames, Ordering::Relaxed);
         if frames < before {
@@ -103,16 +105,16 @@ impl Checkpointer {
             && !self.is_pass_due.swap(true, Ordering::Relaxed)
     }
 
-    /// Makes a pass and then a reset due, however short the WAL is: the disk is full. `true`: a pass
-    /// is to be scheduled.
+    /// Makes a pass and then a reset due, however short the WAL is, because the disk is full.
+    /// Returns `true` if the caller must schedule a pass.
     pub(crate) fn request_reset(&self) -> bool {
         self.reset_at.store(0, Ordering::Relaxed);
         self.limit > 0 && !self.is_pass_due.swap(true, Ordering::Relaxed)
     }
 
-    /// How long the writer should rest after a batch that took `batch_time`: not at all, unless a
-    /// reset is due; then as long as the batch, and longer by as much with each further length of
-    /// WAL that makes a reset due.
+    /// Returns the write stall after a batch that took `batch_time`: none unless a reset is due;
+    /// then as long as the batch, and longer by as much with each further length of WAL that makes
+    /// a reset due.
     pub(crate) fn stall_duration(&self, batch_time: Duration) -> Option<Duration> {
         let overdue = self.overdue()?;
         if self.is_put_off.load(Ordering::Relaxed) {
@@ -122,15 +124,15 @@ impl Checkpointer {
         Some(batch_time * (steps + 1).min(REST_FACTOR_MAX))
     }
 
-    /// Frames beyond those that make a reset due.
+    /// Returns the number of frames beyond those that make a reset due, if it is due.
     fn overdue(&self) -> Option<u32> {
         let reset_at = self.reset_at.load(Ordering::Relaxed);
         let frames = self.frames.load(Ordering::Relaxed);
         if self.limit == 0 { None } else { frames.checked_sub(reset_at) }
     }
 
-    /// Copies what the WAL holds, on a connection that `open` makes, while the writer goes on; until
-    /// `is_forbidden`, which is asked before each copying.
+    /// Copies the WAL into the file while the writer continues, on a connection that `open` opens.
+    /// `is_forbidden` is called before each copy, and ends the pass if it returns `true`.
     pub(crate) fn pass<E>(
         &self,
         is_forbidden: impl Fn() -> bool,
@@ -151,7 +153,7 @@ impl Checkpointer {
         result
     }
 
-    /// Makes no pass this time.
+    /// Skips the pass that is due.
     pub(crate) fn defer_pass(&self) {
         self.is_put_off.store(true, Ordering::Relaxed);
         self.is_pass_due.store(false, Ordering::Relaxed);
@@ -187,13 +189,14 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Is a reset due? Asked by the writer before a batch; once for each.
+    /// Returns whether a reset is due, once for each. Called by the writer before a batch.
     pub(crate) fn take_reset(&self) -> bool {
         self.is_reset_due.load(Ordering::Relaxed)
             && self.is_reset_due.swap(false, Ordering::Relaxed)
     }
 
-    /// Copies on the writer's own connection what the passes have left, while reads go on.
+    /// Copies the frames that the passes have left, on the writer's own connection, while reads
+    /// continue.
     pub(crate) fn catch_up(&self, writer: &Connection) -> rusqlite::Result<()> {
         let CheckpointProgress { frames, copied } = copy(writer)?;
         self.copied.store(copied, Ordering::Relaxed);
@@ -201,7 +204,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Copies what is left even then, while reads wait.
+    /// Copies the frames that `catch_up` has left, while reads wait.
     pub(crate) fn catch_up_with_reads_paused(&self, writer: &Connection) -> rusqlite::Result<()> {
         let before = self.copied.load(Ordering::Relaxed);
         let CheckpointProgress { copied, .. } = copy(writer)?;
@@ -211,7 +214,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Frames that are not in the file yet.
+    /// Returns the number of frames that are not in the file yet.
     fn backlog(&self) -> u32 {
         let frames = self.frames.load(Ordering::Relaxed);
         frames.saturating_sub(self.copied.load(Ordering::Relaxed))
@@ -221,7 +224,7 @@ impl Checkpointer {
         self.limit.saturating_mul(PASSES_PER_RESET)
     }
 
-    /// Notes for how long a reset kept the writer from its work, and readers from theirs.
+    /// Records for how long a reset paused the writer and the readers.
     pub(crate) fn paused(&self, writer: Duration, readers: Duration) {
         let us = |pause: Duration| u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         self.counters.pauses.fetch_add(1, Ordering::Relaxed);
@@ -229,14 +232,14 @@ impl Checkpointer {
         self.counters.longest_read_pause_us.fetch_max(us(readers), Ordering::Relaxed);
     }
 
-    /// Waits for a pass that is under way, and lets none begin until the guard is dropped. `None`:
-    /// the database is closed.
+    /// Waits for a running pass, and prevents new ones until the guard is dropped. Returns `None`
+    /// if the database is closed.
     pub(crate) fn suspend(&self) -> Option<MutexGuard<'_, bool>> {
         let is_closed = self.is_closed.lock().expect("a pass does not panic");
         (!*is_closed).then_some(is_closed)
     }
 
-    /// The database has a new WAL.
+    /// Clears the counts, because the database has a new WAL.
     pub(crate) fn restart(&self) {
         self.frames.store(0, Ordering::Relaxed);
         self.copied.store(0, Ordering::Relaxed);
@@ -244,7 +247,7 @@ impl Checkpointer {
         self.is_reset_due.store(false, Ordering::Relaxed);
     }
 
-    /// Waits for a pass that is under way; none begins from here on.
+    /// Waits for a running pass, and prevents all further ones.
     pub(crate) fn close(&self) {
         *self.is_closed.lock().expect("a pass does not panic") = true;
     }
@@ -255,17 +258,18 @@ struct CheckpointProgress {
     copied: u32,
 }
 
-/// One passive checkpoint: waits for nobody, and copies as far as readers let it.
+/// Runs one passive checkpoint, which waits for no connection, and copies as far as readers allow.
 fn copy(connection: &Connection) -> rusqlite::Result<CheckpointProgress> {
     let sql = "PRAGMA wal_checkpoint(PASSIVE)";
     connection.prepare_cached(sql)?.query_row([], |row| {
-        // Both are -1 where there is no WAL.
+        // Both are -1 if there is no WAL.
         let count = |column| row.get(column).map(|count: i64| u32::try_from(count).unwrap_or(0));
         Ok(CheckpointProgress { frames: count(1)?, copied: count(2)? })
     })
 }
 
-/// Moves the WAL into the file and cuts it to nothing. `false`: a reader hinders it.
+/// Moves the WAL into the file and truncates it to zero bytes. Returns `false` if a reader prevents
+/// that.
 pub(crate) fn truncate_wal(db: &Connection) -> Result<bool> {
     let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
     match db.query_row(sql, [], |row| row.get::<_, i64>(0)) {

@@ -1,17 +1,16 @@
-//! Damage: pages of a file that do not read back as they were written, as a failing disk leaves
-//! them. Looking for it, and how much of a file is due to be looked at.
+//! Detects damage, that is, pages of a file that do not read back as they were written, as a
+//! failing disk leaves them, and decides how much of a file is due for scrubbing.
 //!
-//! A cipher that authenticates says of each page whether it is what was written. Of other files
-//! SQLite's own check of the structure is all there is, and that has no parts: it is made when the
-//! whole file is due.
+//! A cipher that authenticates shows for each page whether it is what was written. For other files,
+//! there is only SQLite's own check of the structure, which cannot be done in parts: it runs when
+//! the whole file is due.
 //!
 //! # Invariants
-//! - A page that holds nothing is not damaged, whatever is in it: SQLite never reads it, and leaves
-//!   some of them unwritten.
+//! - A page that holds no data is not damaged, whatever it contains: SQLite never reads it, and
+//!   leaves some of these pages unwritten.
 //!
 //! # Not here
-//! - When a database is scrubbed → `database/scrub.rs`. What becomes of a damaged one →
-//!   `database/repair.rs`.
+//! - The schedule of scrubs → `database/scrub.rs`. The reaction to damage → `database/repair.rs`.
 
 pub(crate) mod repair;
 pub(crate) mod salvage;
@@ -28,24 +27,25 @@ use crate::error::{Error, Result, is_damage, sqlite};
 use crate::maintenance::compact_copy::quick_check;
 use crate::system::clock;
 
-/// Puts right what depends on rows that are missing, in the transaction that has carried the others
-/// over. It may run more than once.
+/// A hook that corrects rows that depend on missing ones, in the transaction that has copied the
+/// others. It may run more than once.
 pub type RepairHook = Arc<dyn Fn(&Connection) -> Result<()> + Send + Sync>;
 
-/// What is done about damage to a database.
+/// The reaction to damage in a database.
 #[derive(Clone, Default)]
 pub enum DamagePolicy {
-    /// Nobody looks for it.
+    /// Damage is not looked for.
     #[default]
     Ignore,
-    /// It is looked for while the database is idle, and after errors that speak of it, and told in
-    /// the log and in [`DatabaseHealth::is_damaged`](crate::DatabaseHealth::is_damaged).
+    /// Damage is looked for while the database is idle, and after errors that indicate it. It is
+    /// reported in the log and in
+    /// [`DatabaseHealth::is_damaged`](crate::DatabaseHealth::is_damaged).
     Report,
-    /// The same; and the file is quarantined, as `NAME.damaged`, and what of it can be read goes
-    /// into a new one with the schema of the migrations.
+    /// Damage is looked for and reported, and the damaged file is quarantined as `NAME.damaged`.
+    /// The content that can be read is copied to a new file with the schema of the migrations.
     ///
-    /// So is a file that does not open with its key: the key must be known to be the right one.
-    /// While there is a `NAME.damaged` from before, damage is only reported.
+    /// A file that does not open with its key is quarantined, too: the key must be known to be
+    /// right. While an earlier `NAME.damaged` exists, damage is only reported.
     Repair(RepairHook),
 }
 
@@ -65,16 +65,16 @@ impl fmt::Debug for DamagePolicy {
     }
 }
 
-/// What is known of a database's damage.
+/// The damage that is known of a database, and the policy for it.
 pub(crate) struct DamageState {
     pub(crate) policy: DamagePolicy,
     found: Mutex<Option<Arc<str>>>,
-    /// The database stands in the queue of those whose whole file is looked at.
+    /// Whether the database is in the queue for a full scan.
     is_full_scan_due: AtomicBool,
     last_full_scan: Mutex<Option<Instant>>,
 }
 
-/// After a look at the whole file, errors cause no other for so long.
+/// The time after a full scan in which errors cause no further one.
 const LOOK_INTERVAL: Duration = Duration::from_mins(10);
 
 impl DamageState {
@@ -83,7 +83,7 @@ impl DamageState {
         Self { policy, found: Mutex::default(), is_full_scan_due, last_full_scan: Mutex::default() }
     }
 
-    /// What is damaged.
+    /// Returns a description of the damage, if there is any.
     pub(crate) fn description(&self) -> Option<Arc<str>> {
         self.found.lock().expect(UNPOISONED).clone()
     }
@@ -92,13 +92,15 @@ impl DamageState {
         *self.found.lock().expect(UNPOISONED) = Some(found.into());
     }
 
-    /// It was repaired, or is not damaged after all. The next error causes a look again.
+    /// Clears the damage, after a repair or if it was not confirmed. The next error causes a full
+    /// scan again.
     pub(crate) fn clear(&self) {
         *self.found.lock().expect(UNPOISONED) = None;
         *self.last_full_scan.lock().expect(UNPOISONED) = None;
     }
 
-    /// An error has spoken of damage. `true`: the whole file is to be looked at.
+    /// Records an error that indicates damage. Returns `true` if the caller must schedule a full
+    /// scan.
     pub(crate) fn suspect(&self) -> bool {
         let looked = *self.last_full_scan.lock().expect(UNPOISONED);
         let is_recent = looked.is_some_and(|looked| clock::now() - looked < LOOK_INTERVAL);
@@ -108,7 +110,7 @@ impl DamageState {
             && !self.is_full_scan_due.swap(true, Ordering::AcqRel)
     }
 
-    /// The whole file has been looked at.
+    /// Records that a full scan has ended.
     pub(crate) fn record_full_scan(&self) {
         *self.last_full_scan.lock().expect(UNPOISONED) = Some(clock::now());
         self.is_full_scan_due.store(false, Ordering::Release);
@@ -117,23 +119,25 @@ impl DamageState {
 
 const UNPOISONED: &str = "no code panics while it holds this lock";
 
-/// Scrubbing begins when so much of the file is due: each time, its progress is written.
+/// The smallest share of the file that is scrubbed at a time, because each scrub writes its
+/// progress.
 const SHARE_MIN: f64 = 1.0 / 16.0;
 
-/// Pages that are read before other databases have their turn: 64 MiB of the usual size.
+/// The maximum number of pages that are read before other databases get their turn: 64 MiB of the
+/// usual page size.
 const PAGES_PER_RUN_MAX: u32 = 16_384;
 
-/// How far scrubbing has come.
+/// The progress of scrubbing in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScrubProgress {
-    /// The page to be read next, from 1.
+    /// The page that is read next, from 1.
     pub(crate) next_page: u32,
-    /// Up to when nothing was due, milliseconds since 1970.
+    /// The time up to which no pages were due, in milliseconds since 1970.
     pub(crate) scrubbed_until_ms: u64,
 }
 
-/// Of a file of so many pages, those to be read now if all of them are to be read in `period`;
-/// zero: not yet.
+/// Returns how many pages of a file must be read now if all `pages_count` are read in `period`.
+/// Zero means that it is too early.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -151,7 +155,7 @@ pub(crate) fn pages_due(
 }
 
 impl ScrubProgress {
-    /// After `read_count` of `due_count` pages were read.
+    /// Returns the progress after `read_count` of `due_count` pages were read.
     pub(crate) fn after(
         self,
         read_count: u32,
@@ -164,22 +168,22 @@ impl ScrubProgress {
             return Self { next_page, scrubbed_until_ms: now_ms };
         }
         let elapsed_ms = now_ms.saturating_sub(self.scrubbed_until_ms);
-        // Years of milliseconds times all pages are more than 64 bits hold.
+        // Years of milliseconds times all pages may exceed 64 bits.
         let part = u128::from(elapsed_ms) * u128::from(read_count) / u128::from(due_count);
         let part_ms = u64::try_from(part).expect("a part is no more than the whole");
         Self { next_page, scrubbed_until_ms: self.scrubbed_until_ms + part_ms }
     }
 }
 
-/// What reading pages came to.
+/// The result of reading pages of a file.
 pub(crate) struct PagesRead {
     pub(crate) count: u32,
-    /// The first that is damaged.
+    /// The first page that is damaged.
     pub(crate) damaged: Option<u32>,
 }
 
-/// Reads so many pages from `first` on, going on with page 1 after the last, until one is damaged
-/// or `stops` says so.
+/// Reads at most `count` pages from `first` on, continuing with page 1 after the last, until one is
+/// damaged or `stops` returns `true`.
 pub(crate) fn read_pages(
     db: &Connection,
     first: u32,
@@ -206,7 +210,7 @@ pub(crate) fn read_pages(
     Ok(PagesRead { count: count.min(PAGES_PER_RUN_MAX), damaged: None })
 }
 
-/// Looks at the whole file, page by page and at its structure, or until `stops` says so. Returns the
+/// Scans the whole file, page by page and its structure, until `stops` returns `true`. Returns the
 /// first damage.
 pub(crate) fn find(
     db: &Connection,
@@ -231,7 +235,7 @@ pub(crate) fn find(
     find_in_structure(db)
 }
 
-/// What SQLite's own check finds first.
+/// Returns the first error that SQLite's own check finds.
 pub(crate) fn find_in_structure(db: &Connection) -> Result<Option<String>> {
     match quick_check(db) {
         Ok(found) if found == "ok" => Ok(None),
@@ -249,7 +253,8 @@ pub(crate) fn count_pages(db: &Connection) -> Result<u32> {
     db.query_row("PRAGMA page_count", [], |row| row.get(0)).map_err(sqlite("page_count"))
 }
 
-/// A page's bytes; `None` if it is damaged. One past the file's end is empty.
+/// Reads the bytes of a page. Returns `None` if it is damaged. A page beyond the file's end is
+/// empty.
 fn read_page(db: &Connection, page: u32) -> Result<Option<Vec<u8>>> {
     let sql = "SELECT data FROM sqlite_dbpage WHERE pgno = ?1";
     let mut statement = db.prepare_cached(sql).map_err(sqlite("reading a page"))?;
@@ -260,7 +265,7 @@ fn read_page(db: &Connection, page: u32) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// The pages that hold nothing, not even the numbers of others
+/// Returns the pages that hold nothing, not even the numbers of other free pages
 /// (`https://sqlite.org/fileformat2.html#the_freelist`).
 fn free_leaves(db: &Connection) -> Result<HashSet<u32>> {
     const FIRST_TRUNK: usize = 32;
@@ -272,7 +277,7 @@ fn free_leaves(db: &Connection) -> Result<HashSet<u32>> {
     let mut leaves = HashSet::new();
     let mut trunks = HashSet::new();
     let mut trunk = read_page(db, 1)?.map_or(0, |bytes| number(&bytes, FIRST_TRUNK));
-    // A damaged list may go round.
+    // A damaged list may be circular.
     while trunk != 0 && trunks.insert(trunk) {
         let Some(bytes) = read_page(db, trunk)? else { break };
         let count = number(&bytes, 4) as usize;
@@ -298,7 +303,7 @@ mod tests {
             for day in (1..=90_u64).filter(|day| day % run_days == 0) {
                 let due = pages_due(progress, pages_count, day * DAY_MS, MONTH);
                 assert!(due <= pages_count);
-                // Interrupted half-way now and then.
+                // Every second run is interrupted half-way.
                 let count = if day % 2 == 0 { due } else { due.div_ceil(2) };
                 if due > 0 {
                     progress = progress.after(count, due, pages_count, day * DAY_MS);
@@ -318,7 +323,7 @@ mod tests {
         assert_eq!(pages_due(progress, 1_000, 1_000 + 3 * DAY_MS, MONTH), 100);
         assert_eq!(pages_due(progress, 1_000, 1_000 + 300 * DAY_MS, MONTH), 1_000);
         assert_eq!(pages_due(progress, 1_000, 1_000, Duration::ZERO), 1_000);
-        // A clock that was set back.
+        // The clock was set back.
         assert_eq!(pages_due(progress, 1_000, 0, MONTH), 0);
     }
 }

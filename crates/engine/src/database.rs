@@ -1,19 +1,18 @@
-//! One open database: a bounded queue in front of its writer, and its readers.
+//! Implements one open database: a bounded queue in front of its writer, and its readers.
 //!
-//! A write joins the queue and, if the database is not scheduled yet, puts it into the run queue.
-//! A worker then runs one batch, and puts the database back behind the others if more is waiting;
-//! after a rest, if the writer outruns the checkpoints.
+//! A write joins the queue and, if the database is not scheduled yet, puts it into the run queue. A
+//! worker then runs one batch, and puts the database at the back of the run queue if more writes
+//! wait; after a write stall, if the writer outruns the checkpoints.
 //!
 //! # Invariants
-//! - A write that was accepted is run and answered, also when the database is closed meanwhile.
-//! - Locks are taken in the order writer, queue; no caller waits for the writer's.
+//! - An accepted write is run and answered, even if the database is closed in the meantime.
+//! - Locks are taken in the order writer, queue; no caller waits for the writer's lock.
 //!
 //! # Not here
-//! - What happens in a batch → `write/writer.rs`; between its commit and its answers →
-//!   `write/wal_file.rs`. Which databases are open → `databases.rs`. Checkpoints → `wal.rs`. What
-//!   is done when nobody writes → `idle_maintenance.rs`, `maintenance/replace_file.rs`. How a
-//!   database recovers → `recover.rs`. Damage → `scrub.rs`, `damage/repair.rs`. Counts →
-//!   `metrics.rs`.
+//! - The execution of a batch → `write/writer.rs`; the flush between its commit and its answers →
+//!   `write/wal_file.rs`. The open databases → `databases.rs`. Checkpoints → `wal.rs`. Maintenance
+//!   → `idle_maintenance.rs`, `maintenance/replace_file.rs`. Recovery → `recover.rs`. Damage →
+//!   `scrub.rs`, `damage/repair.rs`. Counts → `metrics.rs`.
 
 mod flush;
 mod idle_maintenance;
@@ -59,7 +58,8 @@ use crate::write::run_queue::RunQueue;
 use crate::write::wal_file::WalFile;
 use crate::write::writer::{BatchCompletion, Writer, WriterLimits};
 
-/// One open database. Got from [`crate::Databases::open`]; while a caller holds it, it stays open.
+/// An open database, from [`crate::Databases::open`]. While a caller holds it, it is not closed to
+/// make room for others.
 pub struct Database {
     path: PathBuf,
     cipher: Option<Cipher>,
@@ -69,17 +69,17 @@ pub struct Database {
     limits: WriterLimits,
     is_sole_writer: bool,
     queue: BoundedQueue<WriteJob>,
-    /// `None` once closed, and while the database has not recovered.
+    /// The writer, or `None` once the database is closed, and while it has not recovered.
     writer: Mutex<Option<Writer>>,
     can_flush: bool,
-    /// When the writer may run its next batch, after one during which it outran the checkpoints.
+    /// The end of the write stall after a batch during which the writer outran the checkpoints.
     stalled_until: Mutex<Option<Instant>>,
     readers: ReaderPool,
-    /// Raised when there is something new to see; see `readers.rs`.
+    /// A number that is raised when there is something new to see; see `readers.rs`.
     epoch: AtomicU64,
     is_release_due: AtomicBool,
     checkpoints: Checkpointer,
-    /// `None` with a rollback journal.
+    /// The WAL as a file, or `None` with a rollback journal.
     wal_file: Option<WalFile>,
     /// Committed batches that wait for a flush.
     flushes: BoundedQueue<UnflushedBatch>,
@@ -87,30 +87,30 @@ pub struct Database {
     damage: DamageState,
     counters: TransactionCounters,
     maintenance: MaintenanceState,
-    /// As last counted.
+    /// The page counts of the file, as last measured.
     pages: Mutex<PageCounts>,
     context: EngineContext,
-    /// What goes into the run queue.
+    /// A reference to this database, for the run queue.
     this: Weak<Self>,
 }
 
-/// What all databases of a registry share.
+/// The queues and totals that all databases of a registry share.
 #[derive(Clone)]
 pub(crate) struct EngineContext {
     pub(crate) run_queue: Arc<RunQueue<Arc<Database>>>,
-    /// Databases that have something to flush.
+    /// The databases that have batches to flush.
     pub(crate) flush_queue: Arc<RunQueue<Arc<Database>>>,
     pub(crate) completions: CompletionNotifier,
     pub(crate) scheduler: Arc<TaskScheduler<Database>>,
-    /// Databases that will be maintained when they are idle.
+    /// The databases that are maintained once they are idle.
     pub(crate) idle_watcher: Arc<IdleWatcher<Database>>,
-    /// What maintenance has done, to all databases.
+    /// The counters of maintenance in all databases.
     pub(crate) maintenance_totals: Arc<maintenance::MaintenanceCounters>,
-    /// What has happened in all databases.
+    /// The counters of transactions in all databases.
     pub(crate) totals: Arc<TransactionCounters>,
     pub(crate) cache_total: CacheTotal,
     pub(crate) reserve: Arc<DiskReserve>,
-    /// In which all of a file is scrubbed.
+    /// The period in which all of a file is scrubbed.
     pub(crate) scrub_time: Duration,
 }
 
@@ -191,35 +191,36 @@ impl Database {
         Ok(database)
     }
 
-    /// The file, by its canonical path.
+    /// Returns the canonical path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The cipher in use, if the file is encrypted.
+    /// Returns the cipher in use, if the file is encrypted.
     pub fn cipher(&self) -> Option<Cipher> {
         self.cipher
     }
 
-    /// The settings in use.
+    /// Returns the profile in use.
     pub fn profile(&self) -> &'static Profile {
         self.profile
     }
 
-    /// Queues a write transaction. Never blocks: a full queue answers [`Error::Busy`].
+    /// Queues a write transaction. Never blocks: if the queue is full, the answer is
+    /// [`Error::Busy`].
     ///
-    /// The closure runs on another thread, in a batch with others that commits once. It sees the
-    /// database as the transactions before it left it, alone. An error or a panic takes back what
-    /// it wrote, and nothing else.
+    /// The closure runs on another thread, in a batch with others that commits once. It runs alone,
+    /// and sees the database as the transactions before it left it. An error or a panic undoes the
+    /// writes of this closure, and no others.
     ///
-    /// *It may run more than once*: when a neighbour fails after it wrote, both are taken back and
-    /// this one runs again without it. Only what the last run wrote is stored, and only what it
-    /// returned is answered; what a closure does beyond the database, it may do twice. So it is an
-    /// [`Fn`]. One that failed or panicked after it wrote never runs again.
+    /// *The closure may run more than once*: when a neighbor fails after it wrote, both are undone
+    /// and this one runs again without it. Only the writes of the last run are stored, and only its
+    /// result is returned; effects outside the database may happen twice. So the closure is an
+    /// [`Fn`]. A closure that failed or panicked after it wrote never runs again.
     ///
-    /// It may use savepoints, but not BEGIN, COMMIT or ROLLBACK. From the first savepoint on, this
-    /// database gives each of its transactions one, which costs a third of the speed. Statements
-    /// that stay prepared, by [`Transaction::statement`], cost least.
+    /// The closure may use savepoints, but not BEGIN, COMMIT or ROLLBACK. From the first savepoint
+    /// on, each transaction of this database runs in a savepoint, which costs a third of the speed.
+    /// Statements that stay prepared, by [`Transaction::statement`], cost least.
     pub fn write<T, E, F>(&self, durability: Durability, transaction: F) -> WriteFuture<T, E>
     where
         F: Fn(&Transaction<'_>) -> Result<T, E> + Send + 'static,
@@ -236,7 +237,7 @@ impl Database {
             Ok(false) => {}
             Err(refused) => {
                 self.count(|counters| &counters.refused, 1);
-                // Dropping the job answers.
+                // Dropping the job sends the answer.
                 match refused {
                     QueuePushError::Full(job) => job.fail(Error::Busy),
                     QueuePushError::Closed(job) => job.fail(Error::Closed),
@@ -267,8 +268,8 @@ impl Database {
         result
     }
 
-    /// Runs one batch. Says whether more is waiting and may be run at once. Called by the worker
-    /// that took it from the run queue.
+    /// Runs one batch. Returns whether more writes wait and may run at once. Called by the worker
+    /// that took the database from the run queue.
     pub(crate) fn process_batch(&self) -> bool {
         let mut slot = self.writer();
         let rest = self.run_batch(slot.as_mut());
@@ -283,7 +284,8 @@ impl Database {
         is_waiting
     }
 
-    /// Has a batch run, after the writer's rest. Called by whoever the queue tells to.
+    /// Schedules the next batch, after the write stall if there is one. Called when the queue
+    /// requires it.
     fn schedule(&self, this: Arc<Self>) {
         let rest_until = *self.stalled_until();
         let EngineContext { run_queue, scheduler, .. } = &self.context;
@@ -293,7 +295,7 @@ impl Database {
         }
     }
 
-    /// Schedules it after a rest.
+    /// Schedules the database at the end of a write stall.
     pub(crate) fn end_stall(self: Arc<Self>) {
         let run_queue = Arc::clone(&self.context.run_queue);
         run_queue.push(self);
@@ -303,7 +305,7 @@ impl Database {
         self.stalled_until.lock().expect("no code panics while it holds this lock")
     }
 
-    /// Ends snapshots that nobody has used of late. Called by the scheduler's thread.
+    /// Ends snapshots that have not been used recently. Called by the scheduler's thread.
     pub(crate) fn release_snapshots(&self) {
         self.is_release_due.store(false, Ordering::Relaxed);
         let now = clock::now();
@@ -330,13 +332,13 @@ impl Database {
             Some(writer) if self.poison.is_set() => writer.close_as_is(),
             Some(writer) => match self.checkpoint_guard() {
                 Some(_pass) => writer.close(),
-                // A copy is being made; who opens it next moves the WAL.
+                // A copy is in progress; the next opening of the file moves the WAL.
                 None => writer.close_as_is(),
             },
         }
     }
 
-    /// Runs one batch, if anything waits. Says how long the writer should rest after it.
+    /// Runs one batch, if writes wait. Returns how long the writer should stall after it.
     fn run_batch(&self, writer: Option<&mut Writer>) -> Option<Duration> {
         let Some(writer) = writer else {
             self.refuse(self.queue.take(usize::MAX));
@@ -352,7 +354,7 @@ impl Database {
             return None;
         }
         let batch = writer.run_batch(jobs, self.limits.batch_time_max);
-        // From here on reads see it, and only then may a caller hear of it.
+        // From here on, reads see the batch; callers may be notified only after that.
         self.epoch.fetch_add(1, Ordering::Release);
         let waiting_count = self.queue.put_back(batch.rest.into_iter());
         writer.batch_sizer.observe(
@@ -361,7 +363,8 @@ impl Database {
             batch.run_time,
             batch.commit_time,
         );
-        // Before the answers, so that who has one finds it counted.
+        // The batch is counted before its callers are notified, so that a caller with an answer
+        // finds its transaction counted.
         self.count(|counters| &counters.transactions, batch.committed_count);
         self.count(|counters| &counters.failed, batch.ran_count - batch.committed_count);
         self.count(|counters| &counters.batches, 1);
@@ -385,7 +388,7 @@ impl Database {
         self.checkpoints.stall_duration(batch.run_time + batch.commit_time)
     }
 
-    /// Answers transactions that cannot run.
+    /// Answers transactions that cannot run with an error.
     fn refuse(&self, jobs: Vec<WriteJob>) {
         let cause = self.poison.cause();
         let error = || match &cause {

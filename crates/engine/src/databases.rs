@@ -1,18 +1,20 @@
-//! Many databases: a handful of worker threads, and open handles kept by last use.
+//! Manages many databases with a few worker threads; open handles are kept by last use.
 //!
-//! Tens of thousands of files, thousands of them open. Opening a file that is open gives the same
-//! handle; opening another one may close those that nobody has used for longest. Files are opened
-//! and closed outside the lock, so a slow one holds up only those who want that same file.
+//! There may be tens of thousands of files, and thousands of them open. Opening a file that is open
+//! returns the same handle; opening another one may close those that have been unused for longest.
+//! Files are opened and closed outside the lock, so a slow one delays only callers that want that
+//! same file.
 //!
 //! # Invariants
-//! - A file is open at most once: its slot says so while it is opened, used and closed.
-//! - A handle that anyone holds, or that has work queued, is never closed to make room: the
-//!   registry holds the only other reference, and the run queue holds one for each database with
-//!   work.
+//! - A file is open at most once: its slot records that it is being opened, is open or is being
+//!   closed.
+//! - A handle that a caller holds, or that has work queued, is never closed to make room: the
+//!   registry closes only handles of which it has the only reference, and the run queue holds one
+//!   for each database with work.
 //! - At most `open_count_max` files are open.
 //!
 //! # Not here
-//! - What a database does → `database.rs`. The order of work → `write/run_queue.rs`. Counts →
+//! - The work of one database → `database.rs`. The order of work → `write/run_queue.rs`. Counts →
 //!   `metrics.rs`.
 
 mod metrics;
@@ -39,18 +41,20 @@ use crate::write::run_queue::RunQueue;
 /// The limits of a registry.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineLimits {
-    /// Threads that run write batches. More than cores only help when they wait for the disk.
+    /// The number of threads that run write batches. More threads than cores help only when they
+    /// wait for the disk.
     pub workers_count: usize,
-    /// Open databases. Each takes about three file descriptors, and two more per reader in use.
+    /// The maximum number of open databases. Each takes about three file descriptors, and two more
+    /// per reader in use.
     pub open_count_max: usize,
-    /// The memory of all page caches together, past which databases that are not in use are closed.
+    /// The memory of all page caches together, beyond which unused databases are closed.
     pub cache_bytes_max: usize,
-    /// How long nobody writes to a database, after a write, before it is maintained;
-    /// `Duration::MAX` for never.
+    /// The time without a write, after a write, before a database is maintained; `Duration::MAX`
+    /// for never.
     pub idle_time: Duration,
-    /// In which all pages of a database are read, a part at a time when it is idle, to see whether
-    /// they are damaged; zero: all of them each time. Of those that are looked at for damage
-    /// ([`DamagePolicy`](crate::DamagePolicy)).
+    /// The period in which all pages of a database are read, a share each time that it is idle, to
+    /// see whether they are damaged; with zero, all of them each time. This applies to databases
+    /// whose [`DamagePolicy`](crate::DamagePolicy) looks for damage.
     pub scrub_time: Duration,
 }
 
@@ -58,8 +62,8 @@ impl Default for EngineLimits {
     fn default() -> Self {
         Self {
             workers_count: thread::available_parallelism().map_or(2, usize::from).max(2),
-            // Past this each request may cost closing one file and opening another; three descriptors
-            // each, and one more for each reader.
+            // Beyond this, each request may cost closing one file and opening another. Each file
+            // takes three descriptors, and two more per reader.
             open_count_max: 2_000,
             cache_bytes_max: 512 << 20,
             idle_time: Duration::from_secs(30),
@@ -72,7 +76,7 @@ impl Default for EngineLimits {
 pub struct Databases {
     limits: EngineLimits,
     registry: Mutex<DatabaseRegistry>,
-    /// A slot has changed.
+    /// A condition that is signaled when a slot has changed.
     changed: Condvar,
     context: EngineContext,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -80,7 +84,7 @@ pub struct Databases {
 
 struct DatabaseRegistry {
     slots: LruCache<PathBuf, DatabaseSlot>,
-    /// Slots that are open or being opened.
+    /// The number of slots that are open or being opened.
     open_count: usize,
     is_stopped: bool,
 }
@@ -91,20 +95,20 @@ enum DatabaseSlot {
     Closing,
 }
 
-/// What a caller of `open` does next.
+/// The next step of a caller of `open`.
 enum OpenStep {
     Use(Arc<Database>),
-    /// The slot is the caller's; it opens the file.
+    /// The caller has reserved the slot, and opens the file.
     Open,
-    /// Another thread opens or closes that file.
+    /// Another thread opens or closes the file.
     Wait,
-    /// Close this one first.
+    /// The caller must close this database first, to make room.
     Evict(Arc<Database>),
 }
 
 impl Databases {
     /// Starts the worker threads. Inside a multi-threaded tokio runtime, that runtime's threads
-    /// answer the callers, which takes this work off the writers.
+    /// notify the callers, which takes this work off the writers.
     pub fn start(limits: EngineLimits) -> Result<Self> {
         let workers_count = limits.workers_count.max(1);
         let context = EngineContext {
@@ -131,8 +135,8 @@ impl Databases {
         })
     }
 
-    /// Keeps so many bytes of the disk in that file from here on, for the moment when it is full:
-    /// [`Databases::is_disk_full`]. `false`: it is full already.
+    /// Reserves `bytes` of the disk in the file `path` from now on, for the moment when the disk is
+    /// full: [`Databases::is_disk_full`]. Returns `false` if it is full already.
     pub fn reserve_disk_space(&self, path: PathBuf, bytes: u64) -> Result<bool> {
         let EngineContext { reserve, scheduler, .. } = &self.context;
         let has_room = reserve.allocate(path, bytes)?;
@@ -142,17 +146,17 @@ impl Databases {
         Ok(has_room)
     }
 
-    /// The database in that file; opened with `options` unless it is open already.
+    /// Returns the database in a file, which is opened with `options` unless it is open already.
     ///
-    /// A key in `options` is not compared with that of an open database: who may open it is the
-    /// caller's to know. [`Error::Busy`] if `open_count_max` databases are open and all of them in
-    /// use.
+    /// The key in `options` is not compared with that of an open database: the caller must check
+    /// who may open it. Returns [`Error::Busy`] if `open_count_max` databases are open and all of
+    /// them are in use.
     pub fn open(
         &self,
         path: &Path,
         options: impl FnOnce() -> DatabaseOptions,
     ) -> Result<Arc<Database>> {
-        // A name that is canonical costs no system calls.
+        // A path that is canonical costs no system calls.
         let is_known = self.registry().slots.contains(path);
         let path = if is_known { path.to_owned() } else { canonical(path)? };
         let mut registry = self.registry();
@@ -180,8 +184,8 @@ impl Databases {
         Ok(database)
     }
 
-    /// Closes one database, in use or not, after what is queued has run: those who hold it get
-    /// [`Error::Closed`]. Without effect if it is not open.
+    /// Closes one database, even if it is in use, after its queued writes have run: its holders
+    /// then get [`Error::Closed`]. It has no effect if the database is not open.
     pub fn close(&self, path: &Path) -> Result<()> {
         let path = canonical(path)?;
         let mut registry = self.registry();
@@ -204,8 +208,8 @@ impl Databases {
         }
     }
 
-    /// Opens nothing more, runs and answers what is queued, closes every database and ends the
-    /// threads.
+    /// Opens no more databases, runs and answers the queued writes, closes every database and ends
+    /// the threads.
     pub fn shutdown(&self) {
         self.registry().is_stopped = true;
         while let Some(database) = self.next_to_shut_down() {
@@ -272,7 +276,7 @@ impl Databases {
         }
     }
 
-    /// Closes a database whose slot says `Closing`, and frees the slot.
+    /// Closes a database whose slot is `Closing`, and frees the slot.
     fn close_marked(&self, database: &Database) -> Result<()> {
         let closed = database.close();
         self.registry().slots.pop(database.path());
@@ -292,7 +296,7 @@ impl Drop for Databases {
 }
 
 impl DatabaseRegistry {
-    /// Marks the database that was used longest ago, of those that nobody uses.
+    /// Marks the least recently used of the unused databases as `Closing`, and returns it.
     fn evict(&mut self) -> Option<Arc<Database>> {
         let database = self.slots.iter().rev().find_map(|(_, slot)| match slot {
             DatabaseSlot::Open(database) if Arc::strong_count(database) == 1 => {
@@ -311,8 +315,8 @@ impl DatabaseRegistry {
     }
 }
 
-/// A slot marked `Opening`. Dropped, it holds the opened database, or is free again if there is
-/// none: also when opening panicked.
+/// A slot marked `Opening`. When this is dropped, also after a panic while opening, the slot holds
+/// the opened database, or is free if there is none.
 struct SlotReservation<'a> {
     databases: &'a Databases,
     path: &'a Path,
@@ -332,7 +336,7 @@ impl Drop for SlotReservation<'_> {
     }
 }
 
-/// The same path for the same file, also for one that does not exist yet.
+/// Returns the canonical path of a file, also of one that does not exist yet.
 fn canonical(path: &Path) -> Result<PathBuf> {
     if let Ok(path) = path.canonicalize() {
         return Ok(path);

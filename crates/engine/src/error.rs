@@ -1,161 +1,161 @@
-//! Everything that can go wrong in the engine, one variant per thing that a caller may act on.
+//! Defines the engine's errors, with one variant for each failure that a caller may act on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::{ErrorCode, ffi};
 
-/// The engine's result.
+/// The result of an engine call; its error is an [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An engine error. Messages hold no keys and no row contents.
+/// An error of the engine. Its message contains no keys and no row contents.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The key does not open the file: another key, another cipher, or not a database at all.
-    /// Without a key, it is [`Self::NotADatabase`].
+    /// The key does not open the file: the key or the cipher is wrong, or the file is not a
+    /// database. Without a key, the error is [`Self::NotADatabase`].
     #[error("cannot open {} with this key", path.display())]
     WrongKey {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// No key was given, and the file is encrypted, or not a database at all.
+    /// No key was given, and the file is encrypted or is not a database.
     #[error("{} is not a SQLite database, or it is encrypted", path.display())]
     NotADatabase {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// A key was given for a file that is not encrypted.
     #[error("{} is not encrypted, but a key was given", path.display())]
     NotEncrypted {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// A setting did not take: SQLite reports another value than the one that was set.
+    /// A PRAGMA had no effect: SQLite reports another value than the one that was set.
     #[error("PRAGMA {pragma} should be {wanted}, but is {found}")]
     PragmaNotApplied {
-        /// The setting's name.
+        /// The name of the PRAGMA.
         pragma: &'static str,
-        /// The value that it should read back as.
+        /// The value that the PRAGMA should read back as.
         wanted: String,
-        /// What it is, or why it cannot be.
+        /// The value that was read, or the reason why the setting has no effect.
         found: String,
     },
     /// The file was written by a later version of the program.
     #[error("schema version {found} is too new (newest supported: {known})")]
     SchemaTooNew {
-        /// The file's `user_version`.
+        /// The `user_version` of the file.
         found: u32,
-        /// The last migration's version.
+        /// The version of the last migration.
         known: u32,
     },
     /// The file was written by an earlier version of the program, which this one no longer reads.
     #[error("schema version {found} is no longer supported (oldest supported: {oldest})")]
     SchemaTooOld {
-        /// The file's `user_version`.
+        /// The `user_version` of the file.
         found: u32,
-        /// The first migration's version.
+        /// The version of the first migration.
         oldest: u32,
     },
-    /// A limit is reached, or another program holds the write lock. Nothing was done; try again
-    /// later.
+    /// A limit is reached, or another program holds the write lock. Nothing was done; the call can
+    /// be repeated later.
     #[error("busy")]
     Busy,
-    /// The batch that this transaction was in was rolled back as a whole. Nothing of it is stored.
+    /// The batch of this transaction was rolled back as a whole. None of its changes are stored.
     #[error("rolled back with its batch: {cause}")]
     RolledBack {
-        /// What made SQLite give up the batch.
+        /// The reason why SQLite rolled the batch back.
         cause: Arc<str>,
     },
-    /// The disk is full. Nothing is stored; the same write may succeed when there is room.
+    /// The disk is full. Nothing is stored; the same write may succeed once space is free.
     #[error("the disk is full: {cause}")]
     DiskFull {
-        /// What SQLite said.
+        /// The error that SQLite returned.
         cause: Arc<str>,
     },
-    /// A commit, a flush or a checkpoint failed, so what is on the disk is uncertain: a write that
-    /// hears this is stored or not. No more writes until the database has recovered, which it tries
-    /// by itself.
+    /// A commit, a flush or a checkpoint failed, so the content of the disk is uncertain: a write
+    /// that fails with this error may or may not be stored. The database refuses writes until it
+    /// has recovered, which it attempts automatically.
     #[error("the database refuses writes until it has recovered: {cause}")]
     Poisoned {
-        /// What failed.
+        /// The failure after which the database refuses writes.
         cause: Arc<str>,
     },
-    /// The profile never flushes, so that a write cannot be made durable. Nothing was done.
+    /// The profile never flushes, so writes cannot be made durable. Nothing was done.
     #[error("profile {profile} never flushes, so writes cannot be durable")]
     NeverFlushed {
-        /// The profile's name.
+        /// The name of the profile.
         profile: &'static str,
     },
-    /// SQLite could open the file, or its WAL, only for reading.
+    /// SQLite could open the file or its WAL only for reading.
     #[error("{} is read-only", path.display())]
     ReadOnly {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// There is too little room on the disk for a compact copy. Nothing was done.
+    /// The disk has too little free space for a compact copy. Nothing was done.
     #[error("{} has {free} bytes free, but {needed} are needed", path.display())]
     NotEnoughSpace {
-        /// The directory that the copy would be in.
+        /// The directory that would contain the copy.
         path: PathBuf,
-        /// Bytes that must be free.
+        /// The number of bytes that must be free.
         needed: u64,
-        /// Bytes that are.
+        /// The number of bytes that are free.
         free: u64,
     },
-    /// A compact copy is not what the original is, which stays: the original is damaged, or the
-    /// disk.
+    /// A compact copy differs from the original, which stays in place: the original or the disk is
+    /// damaged.
     #[error("a copy of the file differs from the file: {what}")]
     CopyDiffers {
-        /// The copy.
+        /// The path of the copy.
         path: PathBuf,
-        /// The first thing that differs.
+        /// The first difference that was found.
         what: String,
     },
-    /// The file is damaged, and a damaged file was quarantined before: nothing was done.
+    /// The file is damaged, and an earlier damaged file is still quarantined. Nothing was done.
     #[error("{} is damaged, and an earlier .damaged file still exists next to it", path.display())]
     AlreadyQuarantined {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The file was opened, closed or replaced during each attempt to copy it. No copy was made.
+    /// The file was opened, closed or replaced during each attempt to copy it. No copy was created.
     #[error(
         "{} was opened, closed or replaced during each of {attempts_count} attempts to copy it",
         path.display()
     )]
     CopyOvertaken {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// How often it was tried.
+        /// The number of attempts.
         attempts_count: u32,
     },
     /// The program that owns the rows could not complete a repair. Nothing was quarantined.
     #[error("cannot complete a repair: {source}")]
     Application {
-        /// What it said.
+        /// The error that the program returned.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The transaction's closure panicked. It was rolled back alone.
+    /// The transaction's closure panicked. Only this transaction was rolled back.
     #[error("the transaction panicked")]
     Panicked,
-    /// The database, or the whole registry, was closed; or a panic took the batch that a transaction
-    /// was in, which is then stored or not.
+    /// The database or the whole registry was closed, or a panic ended the batch of the
+    /// transaction. After a panic, the transaction may or may not be stored.
     #[error("the database is closed")]
     Closed,
-    /// SQLite said no.
+    /// SQLite returned an error.
     #[error("{context}: {source}")]
     Sqlite {
-        /// What was being done.
+        /// The operation that failed.
         context: &'static str,
-        /// What SQLite said.
+        /// The error that SQLite returned.
         source: rusqlite::Error,
     },
-    /// The operating system said no.
+    /// The operating system returned an error.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file or directory.
+        /// The file or directory of the operation.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error that the operating system returned.
         source: std::io::Error,
     },
 }
@@ -170,8 +170,8 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later, when the disk, other processes or the limits of this
-    /// one let it; the database then recovers by itself.
+    /// Checks whether the same call may succeed later, once the disk, other processes or the limits
+    /// of this process allow it. The database then recovers automatically.
     pub fn is_temporary(&self) -> bool {
         match self {
             Self::Busy
@@ -182,7 +182,7 @@ impl Error {
             | Self::ReadOnly { .. }
             | Self::RolledBack { .. } => true,
             Self::Sqlite { source, .. } => {
-                // A database that looks for damage finds it then, and is repaired where it can be.
+                // A scrub of the database then finds the damage, which is repaired where possible.
                 is_io(source)
                     || is_damage(source)
                     || source.sqlite_error_code() == Some(ErrorCode::CannotOpen)
@@ -197,7 +197,7 @@ impl Error {
         }
     }
 
-    /// Whether a file is not as it was written, or does not open with its key.
+    /// Checks whether a file does not read back as it was written, or does not open with its key.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::WrongKey { .. } | Self::NotADatabase { .. } => true,
@@ -206,15 +206,15 @@ impl Error {
         }
     }
 
-    /// Whether a read, a write or a flush of a file failed in a way that leaves open what is on the
-    /// disk.
+    /// Checks whether a read, write or flush of a file failed in a way that leaves the content of
+    /// the disk uncertain.
     pub(crate) fn is_io(&self) -> bool {
         matches!(self, Self::Sqlite { source, .. } if is_io(source))
     }
 }
 
-/// Whether an error says that something in a file does not read back as it was written: its content,
-/// or the disk has it no more.
+/// Checks whether an error means that a part of a file does not read back as it was written: its
+/// content is wrong, or the disk has lost it.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|error| is_damage_code(*error))
 }
@@ -230,7 +230,7 @@ pub(crate) fn is_damage_code(error: ffi::Error) -> bool {
         )
 }
 
-/// `SQLITE_IOERR`, with all that belongs to it.
+/// Checks whether an error is `SQLITE_IOERR` or one of its extended codes.
 pub(crate) fn is_io(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }
@@ -241,18 +241,18 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// For `map_err`: an SQLite error, with what was being done.
+/// Returns a function for `map_err` that adds the failed operation to an SQLite error.
 pub(crate) fn sqlite(context: &'static str) -> impl FnOnce(rusqlite::Error) -> Error {
     move |source| Error::from_sqlite(context, source)
 }
 
-/// For `map_err`: an I/O error, with the path that it is about.
+/// Returns a function for `map_err` that adds the path to an I/O error.
 pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Io { path, source }
 }
 
-/// Whether another connection's lock is in the way.
+/// Checks whether another connection's lock blocks the operation.
 pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

@@ -1,9 +1,9 @@
-//! SQLite databases, one and many: opened with a key and a profile, written by one writer, read by
-//! many.
+//! Opens SQLite databases, one or thousands, each with a key and a profile, one writer and many
+//! readers.
 //!
-//! [`Databases`] keeps thousands of databases with a handful of threads. A [`Database`] takes
+//! [`Databases`] keeps thousands of databases open with a few threads. A [`Database`] runs
 //! transactions as closures: writes go through a queue and share commits, each isolated from its
-//! neighbours; reads run on the caller's thread. What the rows mean is the caller's business.
+//! neighbors; reads run on the caller's thread. The engine attaches no meaning to the rows.
 //!
 //! ```
 //! use engine::{
@@ -30,10 +30,10 @@
 //!     ..DatabaseOptions::new(FileEncryption::Key { key, cipher: None })
 //! })?;
 //!
-//! // A future, or for a plain thread `wait`: answered when the disk has it.
+//! // Returns a future that completes once the disk has the write; plain threads call `wait`.
 //! let answer = database.write(Durability::Disk, |db| {
 //!     let rows = db.statement(&CREDIT)?.execute((50, 1))?;
-//!     // An error would take back what this closure wrote, and nothing else.
+//!     // An error would undo the writes of this closure, and no others.
 //!     if rows == 1 { Ok(()) } else { Err(Error::from(rusqlite::Error::QueryReturnedNoRows)) }
 //! });
 //! answer.wait()?;

@@ -1,15 +1,16 @@
-//! What a database gets when it is idle: which of it is due, and what has been done so far.
+//! Decides which maintenance an idle database needs, and counts what has been done so far.
 //!
-//! In this order: a look at the part of the file that is due to be scrubbed, statistics for the query
-//! planner, free pages given back to the disk, the WAL moved into the file and cut to nothing.
+//! Maintenance does, in this order: it scrubs the share of the file that is due, updates statistics
+//! for the query planner, returns free pages to the disk, moves the WAL into the file and truncates
+//! it.
 //!
 //! # Invariants
-//! - One run at a time; none begins once the database is closed, and closing waits for the one
-//!   under way, which sees that and gives up.
+//! - Only one run takes place at a time. None begins once the database is closed, and closing waits
+//!   for a running one, which detects that and gives up.
 //!
 //! # Not here
-//! - Doing it → `database/idle_maintenance.rs`, `database/replace_file.rs`,
-//!   `database/scrub.rs`. When a database is idle → `maintenance/idle.rs`.
+//! - The work itself → `database/idle_maintenance.rs`, `database/replace_file.rs`,
+//!   `database/scrub.rs`. The detection of idle databases → `maintenance/idle.rs`.
 
 pub(crate) mod compact_copy;
 pub(crate) mod delay_queue;
@@ -25,15 +26,15 @@ use std::time::{Duration, Instant};
 
 use crate::system::clock;
 
-/// The share of free pages above which they are given back in place, and above which the file is
-/// written anew.
+/// The share of free pages above which they are returned in place, and the share above which the
+/// file is rewritten (`FRAGMENTATION_WHOLE`).
 const FRAGMENTATION_STEPS: f64 = 0.15;
 const FRAGMENTATION_WHOLE: f64 = 0.25;
 
-/// With fewer free pages than this (1 MiB of the usual size), there is nothing worth the work.
+/// The number of free pages (1 MiB of the usual size) below which a vacuum is not worth the work.
 const FREE_PAGES_MIN: u64 = 256;
 
-/// Pages of a database file.
+/// The numbers of pages of a database file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PageCounts {
     pub(crate) bytes_each: u64,
@@ -42,29 +43,30 @@ pub(crate) struct PageCounts {
 }
 
 impl PageCounts {
-    /// The share of the file that holds nothing, 0 to 1.
+    /// Returns the share of the file that holds no data, from 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "SQLite has at most 2³² pages")]
     pub(crate) fn fragmentation(self) -> f64 {
         if self.all == 0 { 0.0 } else { self.free as f64 / self.all as f64 }
     }
 }
 
-/// What can be done about free pages.
+/// The ways in which free pages can be returned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VacuumCapabilities {
-    /// `auto_vacuum` is INCREMENTAL.
+    /// Whether `auto_vacuum` is INCREMENTAL.
     pub(crate) has_steps: bool,
-    /// The file is in WAL mode and this process's alone, so that another can take its place.
+    /// Whether the file is in WAL mode and only this process uses it, so that a copy can replace
+    /// it.
     pub(crate) may_swap: bool,
 }
 
-/// What is to be done about them.
+/// The way in which free pages are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VacuumPlan {
     Nothing,
-    /// `PRAGMA incremental_vacuum`, a few pages at a time.
+    /// The vacuum uses `PRAGMA incremental_vacuum`, a few pages at a time.
     Incremental,
-    /// A compact copy in the file's place.
+    /// The vacuum replaces the file by a compact copy.
     Full,
 }
 
@@ -83,43 +85,43 @@ pub(crate) fn plan_vacuum(pages: PageCounts, means: VacuumCapabilities) -> Vacuu
     }
 }
 
-/// What one run has done.
+/// The work that one run has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaintenanceRun {
-    /// The planner's statistics were looked at, and renewed where they were stale.
+    /// Whether the planner's statistics were checked, and renewed where they were stale.
     pub is_optimized: bool,
-    /// Pages by which the file has become shorter.
+    /// The number of pages by which the file has become shorter.
     pub pages_returned: u64,
-    /// The file was written anew.
+    /// Whether the file was rewritten.
     pub is_compacted: bool,
-    /// The WAL was cut to nothing.
+    /// Whether the WAL was truncated to zero bytes.
     pub is_truncated: bool,
-    /// Pages that were read to see whether they are damaged.
+    /// The number of pages that were read to see whether they are damaged.
     pub pages_scrubbed: u64,
 }
 
-/// What all runs have done.
+/// The work that all runs have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaintenanceStats {
-    /// Runs, whatever they found to do.
+    /// The number of runs, whatever was due in them.
     pub runs: u64,
-    /// Times that the planner's statistics were looked at.
+    /// The number of times that the planner's statistics were checked.
     pub optimized: u64,
-    /// Times that a WAL was cut to nothing.
+    /// The number of times that a WAL was truncated to zero bytes.
     pub truncated: u64,
-    /// Pages given back to the disk.
+    /// The number of pages that were returned to the disk.
     pub pages_returned: u64,
-    /// Files written anew.
+    /// The number of times that a file was rewritten.
     pub compacted: u64,
-    /// Pages read to see whether they are damaged.
+    /// The number of pages that were read to see whether they are damaged.
     pub pages_scrubbed: u64,
-    /// Times that a file was found damaged.
+    /// The number of times that a file was found damaged.
     pub damaged: u64,
-    /// Damaged files that were quarantined, with a new one in their place.
+    /// The number of damaged files that were quarantined and replaced by a new one.
     pub repaired: u64,
 }
 
-/// Counts what runs have done: of one database, or of all.
+/// Counters of the work that runs have done, in one database or in all.
 #[derive(Default)]
 pub(crate) struct MaintenanceCounters {
     runs: AtomicU64,
@@ -166,21 +168,21 @@ impl MaintenanceCounters {
     }
 }
 
-/// One database's maintenance.
+/// The state of one database's maintenance.
 #[derive(Default)]
 pub(crate) struct MaintenanceState {
-    /// Taken for a run; true once the database is closed.
+    /// A lock that each run holds; `true` once the database is closed.
     is_closed: Mutex<bool>,
-    /// The same, for a run that is under way.
+    /// Whether the database is being closed, which a running run checks.
     is_closing: AtomicBool,
-    /// The database stands in the queue of those that are looked at when they may be idle.
+    /// Whether the database is in the queue of those that are checked when they may be idle.
     is_watched: AtomicBool,
     ended: Mutex<Option<Instant>>,
     pub(crate) counters: MaintenanceCounters,
 }
 
 impl MaintenanceState {
-    /// `None` once the database is closed. Waits for the run that is under way.
+    /// Begins a run, after waiting for a running one. Returns `None` once the database is closed.
     pub(crate) fn begin(&self) -> Option<MutexGuard<'_, bool>> {
         let is_closed = self.lock();
         (!*is_closed).then_some(is_closed)
@@ -195,23 +197,23 @@ impl MaintenanceState {
         self.is_closing.load(Ordering::Relaxed)
     }
 
-    /// Waits for a run that is under way; none begins from here on.
+    /// Waits for a running run, and prevents all further ones.
     pub(crate) fn close(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
         *self.lock() = true;
     }
 
-    /// Notes a write. `true`: the caller must put the database into the queue.
+    /// Records a write. Returns `true` if the caller must put the database into the queue.
     pub(crate) fn watch(&self) -> bool {
         !self.is_watched.load(Ordering::Relaxed) && !self.is_watched.swap(true, Ordering::AcqRel)
     }
 
-    /// The database has come out of the queue; the next write puts it in again.
+    /// Records that the database has left the queue; the next write puts it in again.
     pub(crate) fn unwatch(&self) {
         self.is_watched.swap(false, Ordering::AcqRel);
     }
 
-    /// How long ago the last run ended.
+    /// Returns the time since the last run ended.
     pub(crate) fn age(&self) -> Option<Duration> {
         let ended = *self.ended.lock().expect(UNPOISONED);
         ended.map(|ended| clock::now().saturating_duration_since(ended))

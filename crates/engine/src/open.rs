@@ -1,24 +1,24 @@
-//! Opening a file: which cipher, the right key, the profile's settings.
+//! Opens a file: finds its cipher, proves its key and applies the profile's settings.
 //!
-//! A connection with a wrong key is dangerous: it sees a WAL whose checksums are all wrong, takes
-//! it for empty, and deletes it when it closes, with all that was acknowledged into it. So the key
-//! is tried first on an *immutable* connection, which reads page 1 of the main file and looks at no
-//! WAL, journal or lock. Only a key that has shown itself right opens the file for real.
+//! A connection with a wrong key is dangerous: all checksums of the WAL are wrong to it, so it
+//! takes the WAL for empty and deletes it when it closes, with every acknowledged write in it. So
+//! the key is first tried on an *immutable* connection, which reads page 1 of the main file and
+//! ignores WAL, journal and locks. Only a proven key opens the file for real.
 //!
-//! A power loss in a checkpoint can tear page 1 of the main file, which the WAL then holds whole.
-//! Only where page 1 alone opens with no key and there is a WAL, the key is tried on both together:
-//! exclusively, and without the checkpoint at closing that deletes the WAL.
+//! A power loss in a checkpoint can tear page 1 of the main file, while the WAL has it whole. Only
+//! if the key does not open page 1 alone and a WAL exists, it is tried on both together:
+//! exclusively, and without the checkpoint on close that deletes the WAL.
 //!
 //! # Invariants
 //! - No connection with an unproven key can change or delete the WAL of a file that has content.
-//! - A wrong key is [`Error::WrongKey`], a missing one [`Error::NotADatabase`]; SQLite's "file is not
-//!   a database" does not leave this file.
-//! - The directory of a new file is on the disk before anything is stored in the file.
-//! - From the moment that a connection has the file until it has SQLite's lock on it, no other file
-//!   takes the name (`maintenance/replace_file.rs`).
+//! - A wrong key is [`Error::WrongKey`], a missing one [`Error::NotADatabase`]; SQLite's own "file
+//!   is not a database" does not leave this file.
+//! - The directory of a new file is flushed before anything is stored in the file.
+//! - From the moment a connection opens the file until it holds SQLite's lock on it, no other file
+//!   takes its name (`maintenance/replace_file.rs`).
 //!
 //! # Not here
-//! - What a writer's connection needs besides → `open/writable.rs`. A file that is damaged →
+//! - Further requirements of a writer's connection → `open/writable.rs`. Damaged files →
 //!   `open/recovery.rs`. Migrations → `open/migrate.rs`. Many files → `databases.rs`.
 
 pub(crate) mod cipher;
@@ -52,23 +52,24 @@ use crate::system::directory::{directory_of, sync_directory};
 use crate::system::directory_lock::DirectoryLock;
 use crate::system::side_files::wal_bytes;
 
-/// Statements that a connection keeps prepared. Ours are about fifty per database; one costs a few
-/// KB.
+/// The number of statements that a connection keeps prepared. Warren has about fifty per database;
+/// each costs a few KB.
 const STATEMENTS_CACHED_MAX: usize = 128;
 
 const PROBE_FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_URI);
-/// A page that is being written when it is read is whole the next time.
+/// The number of probes next to a WAL: a page that is being written during one is whole in the
+/// next.
 const PROBES_BESIDE_WAL: usize = 3;
 
-/// How long the creation of a file waits for others in the same directory that open theirs.
+/// The time that creating a file waits for others that open files in the same directory.
 const CREATORS_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Opens one connection, for tools: keyed, and with the profile's settings read back. Returns the
-/// cipher in use.
+/// Opens one connection for tools, with the key and the profile's settings, which are read back.
+/// Returns the connection and its cipher.
 ///
-/// A `read_only` connection never creates the file and sets nothing that lives in it.
+/// A `read_only` connection never creates the file, and changes no setting that is stored in it.
 pub fn open_connection(
     path: &Path,
     encryption: &FileEncryption,
@@ -89,8 +90,8 @@ pub fn open_connection(
     Ok((connection, cipher))
 }
 
-/// A name that no swap gives to another file, from the first look at it until a connection has its
-/// lock on the file; and that nobody else creates meanwhile.
+/// A file whose name is locked: from the first check until a connection holds SQLite's lock on it,
+/// no other file replaces it, and no other process creates it.
 struct NamedFile {
     is_empty: bool,
     _lock: Option<DirectoryLock>,
@@ -105,31 +106,32 @@ impl NamedFile {
         }
         drop(lock);
         let lock = DirectoryLock::exclusive(path, clock::now() + CREATORS_WAIT_MAX)?;
-        // Another process may have created it meanwhile.
+        // Another process may have created the file between the two locks.
         Ok(Self { is_empty: is_missing_or_empty(path, create)?, _lock: Some(lock) })
     }
 }
 
-/// Where an untouched file's committed pages are.
+/// The way in which a read-only connection finds a file's committed pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOnlyMode {
-    /// In the main file alone, which nobody changes meanwhile: no locks, no other file looked at.
+    /// Reads only the main file, and takes no locks. No process may change the file at the same
+    /// time.
     Immutable,
-    /// Other connections may be at work: their locks are respected, and the WAL's index is read and
-    /// not written, which needs that it is there. (Connections of one process share the index: where
-    /// another of them has it open for writing, this one's read mark is in it, too.)
+    /// Respects the locks of other connections, and reads the WAL's index without writing it, so
+    /// the index must exist. (Connections of one process share the index: if another of them has it
+    /// open for writing, this one's read mark is in it, too.)
     Shared,
-    /// Where a writer would find them: a hot journal is rolled back, a WAL is read, and whatever is
-    /// written stays in memory until the connection is closed, up to 512 MiB (`SQLITE_FULL`). Takes
-    /// no locks; nobody may write to the file meanwhile.
+    /// Reads as a writer would: rolls back a hot journal and reads a WAL. Writes stay in memory
+    /// until the connection is closed, up to 512 MiB (`SQLITE_FULL`). Takes no locks, so no process
+    /// may write to the file at the same time.
     Overlay,
 }
 
-/// Opens one connection that creates, writes and deletes nothing on the disk, for looking at files:
-/// with no profile. Returns the cipher in use.
+/// Opens one connection to inspect a file, without a profile. It creates, writes and deletes
+/// nothing on the disk. Returns the connection and its cipher.
 ///
-/// Of a key that only the WAL could prove (see the header of this file), it says
-/// [`Error::WrongKey`], but for [`ReadOnlyMode::Overlay`].
+/// A key that only the WAL could prove (see the header of this file) is [`Error::WrongKey`], except
+/// with [`ReadOnlyMode::Overlay`].
 pub fn open_read_only(
     path: &Path,
     encryption: &FileEncryption,
@@ -149,8 +151,9 @@ pub fn open_read_only(
     Ok((connection, cipher))
 }
 
-/// Where page 1 of the main file does not prove the key, the recovered one may: a kill in the middle
-/// of a write can tear it. On an overlay, a wrong key does no harm.
+/// Opens a file on an overlay. If page 1 of the main file does not prove the key, the recovered
+/// page 1 may: a kill in the middle of a write can tear it. On an overlay, a wrong key does no
+/// harm.
 fn open_overlay(path: &Path, encryption: &FileEncryption) -> Result<(Connection, Option<Cipher>)> {
     let path = path.canonicalize().map_err(io(path))?;
     match (find_cipher_of_page_1(&path, encryption), encryption.secret()) {
@@ -189,8 +192,7 @@ fn connect_overlay(
     Ok(db)
 }
 
-/// Opens one connection whose cipher is known and whose key has been proven, as for a further
-/// reader.
+/// Opens one connection with a known cipher and a proven key, such as a further reader.
 pub(crate) fn connect(
     path: &Path,
     encryption: &FileEncryption,
@@ -202,7 +204,7 @@ pub(crate) fn connect(
     connect_named(path, encryption, cipher, profile, read_only)
 }
 
-/// Opens the connection of a file that is being made, while nobody else opens one in its directory.
+/// Opens the connection of a new file, while the lock keeps others from opening files next to it.
 pub(crate) fn connect_locked(
     path: &Path,
     encryption: &FileEncryption,
@@ -213,8 +215,8 @@ pub(crate) fn connect_locked(
     connect_named(path, encryption, cipher, profile, false)
 }
 
-/// Opens a file alone, of which some pages may be damaged, for reading. [`Error::Busy`] if another
-/// connection has it open.
+/// Opens a file for exclusive reading, some pages of which may be damaged. Returns [`Error::Busy`]
+/// if another connection has it open.
 pub(crate) fn open_damaged(
     path: &Path,
     encryption: &FileEncryption,
@@ -227,7 +229,7 @@ pub(crate) fn open_damaged(
         unlock(&db, secret, cipher).map_err(sqlite("key"))?;
     }
     db.busy_timeout(Duration::ZERO).map_err(sqlite("busy_timeout"))?;
-    // The first read takes the file.
+    // The first read takes the exclusive lock.
     match db.query_row("PRAGMA schema_version", [], |_| Ok(())) {
         Ok(()) => Ok(db),
         Err(error) if is_busy(&error) => Err(Error::Busy),
@@ -235,7 +237,7 @@ pub(crate) fn open_damaged(
     }
 }
 
-/// The same, under a lock that is held already.
+/// Opens one connection under a directory lock that the caller holds.
 fn connect_named(
     path: &Path,
     encryption: &FileEncryption,
@@ -251,8 +253,8 @@ fn connect_named(
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(sqlite("open"))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED_MAX);
-    // Otherwise a statement whose plan looked at a bound value, and every `LIMIT ?` does, is
-    // planned anew whenever that is bound: some 20 µs, each time.
+    // Otherwise a statement whose plan depends on a bound value, such as every `LIMIT ?`, is
+    // planned again whenever that value is bound, which takes some 20 µs each time.
     let stable_plans = DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG;
     connection.set_db_config(stable_plans, true).map_err(sqlite("open"))?;
     if let (Some((secret, _)), Some(cipher)) = (encryption.secret(), cipher) {
@@ -267,8 +269,8 @@ fn connect_named(
     Ok(connection)
 }
 
-/// Asks the directory, not the file: closing a descriptor of our own would drop the POSIX locks
-/// that SQLite's connections in this process hold on it.
+/// Checks whether a file is missing or empty, without opening it: closing a descriptor of our own
+/// would drop the POSIX locks that SQLite's connections in this process hold on it.
 fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
     match path.metadata() {
         Ok(metadata) => Ok(metadata.len() == 0),
@@ -277,7 +279,7 @@ fn is_missing_or_empty(path: &Path, create: bool) -> Result<bool> {
     }
 }
 
-/// The cipher by which the key opens a file that has content. [`Error::WrongKey`] if none does.
+/// Returns the cipher with which the key opens a file that has content, or [`Error::WrongKey`].
 pub(crate) fn find_cipher(path: &Path, encryption: &FileEncryption) -> Result<Option<Cipher>> {
     let found = find_cipher_of_page_1(path, encryption);
     if let (Err(Error::WrongKey { .. }), Some((secret, cipher))) = (&found, encryption.secret())
@@ -296,13 +298,13 @@ fn candidates(cipher: Option<&Cipher>) -> &[Cipher] {
     cipher.map_or(DEFAULT_CIPHERS, std::slice::from_ref)
 }
 
-/// The cipher by which the key opens page 1 of the main file.
+/// Returns the cipher with which the key opens page 1 of the main file.
 fn find_cipher_of_page_1(path: &Path, encryption: &FileEncryption) -> Result<Option<Cipher>> {
     let Some((secret, cipher)) = encryption.secret() else {
         let not_a_database = || Error::NotADatabase { path: path.to_owned() };
         return if opens(path, None)? { Ok(None) } else { Err(not_a_database()) };
     };
-    // Beside a WAL, another connection may just have been writing page 1.
+    // Next to a WAL, another connection may be writing page 1 at this moment.
     let probes_count = if wal_bytes(path) > 0 { PROBES_BESIDE_WAL } else { 1 };
     for _ in 0..probes_count {
         for cipher in candidates(cipher.as_ref()) {
@@ -317,7 +319,7 @@ fn find_cipher_of_page_1(path: &Path, encryption: &FileEncryption) -> Result<Opt
     Err(wrong_key(path))
 }
 
-/// Does this key open page 1? Reads nothing but the main file (see the header of this file).
+/// Checks whether the key opens page 1. Reads only the main file (see the header of this file).
 fn opens(path: &Path, secret: Option<(KeyOrPassphrase<'_>, Cipher)>) -> Result<bool> {
     let uri = uri(path.as_os_str().as_encoded_bytes(), "immutable=1");
     let probe = Connection::open_with_flags(uri, PROBE_FLAGS).map_err(sqlite("open"))?;
@@ -327,7 +329,7 @@ fn opens(path: &Path, secret: Option<(KeyOrPassphrase<'_>, Cipher)>) -> Result<b
     reads(&probe)
 }
 
-/// Does this key open page 1 as the WAL has it? See the header of this file.
+/// Checks whether the key opens page 1 with the WAL's changes (see the header of this file).
 fn opens_with_wal(path: &Path, secret: KeyOrPassphrase<'_>, cipher: Cipher) -> Result<bool> {
     let probe = open_exclusive(path)?;
     let no_checkpoint = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
@@ -336,8 +338,8 @@ fn opens_with_wal(path: &Path, secret: KeyOrPassphrase<'_>, cipher: Cipher) -> R
     reads(&probe)
 }
 
-/// A connection that takes the file for itself with its first read, and keeps what it makes of the
-/// WAL in its own memory.
+/// Opens a connection that locks the file exclusively with its first read, and keeps the WAL's
+/// index in its own memory.
 fn open_exclusive(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags).map_err(sqlite("open"))?;
@@ -349,9 +351,8 @@ fn reads(probe: &Connection) -> Result<bool> {
     match probe.query_row("PRAGMA schema_version", [], |_| Ok(())) {
         Ok(()) => Ok(true),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Ok(false),
-        // Page 1 is readable, and tells of more pages than the file has: a checkpoint was killed,
-        // and the rest of them is in the WAL. Each cipher says NotADatabase of a page 1 that it
-        // cannot read.
+        // Page 1 is readable, but claims more pages than the file has: a checkpoint was killed, and
+        // the WAL has the rest. Every cipher reports NotADatabase for a page 1 that it cannot read.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(true),
         Err(error) => Err(sqlite("first read")(error)),
     }

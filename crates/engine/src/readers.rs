@@ -1,21 +1,22 @@
-//! The pool of read-only connections of one database.
+//! Manages the pool of read-only connections of one database.
 //!
-//! A read runs on the caller's own thread, on a connection that it has to itself for that long,
-//! inside one read transaction. Connections are opened as they are needed, up to a limit; past it,
-//! callers wait in turn.
+//! A read runs on the caller's own thread, inside one read transaction, on a connection that no
+//! other read uses during that time. Connections are opened when needed, up to a limit; beyond it,
+//! callers wait.
 //!
-//! Beginning and ending a read transaction costs several times what a point read does (locks in
-//! the shared memory of the WAL, by system calls). So where no other process
-//! writes, a reader that is used again within [`SNAPSHOT_AGE_MAX`] stays in its transaction for as long as there is nothing newer to see.
+//! Beginning and ending a read transaction costs several times as much as a point read (locks in
+//! the shared memory of the WAL, by system calls). So where no other process writes, a reader that
+//! is used again within [`SNAPSHOT_AGE_MAX`] keeps its transaction for as long as there is nothing
+//! newer to see.
 //!
 //! # Invariants
-//! - A read sees every write that was answered before it began. (Each batch raises the epoch before
-//!   its answers; a snapshot of an older epoch is not used again.)
-//! - A snapshot is never older than `SNAPSHOT_AGE_MAX` when a read begins on it, so that what
-//!   another process writes is seen within that time; when nobody uses it, it is ended soon after.
+//! - A read sees every write that was answered before the read began. (Each batch raises the epoch
+//!   before its answers; a snapshot of an older epoch is not used again.)
+//! - A snapshot is never older than `SNAPSHOT_AGE_MAX` when a read begins on it, so the writes of
+//!   another process are seen within that time; an unused snapshot is ended soon after.
 //!
 //! # Not here
-//! - Writes → `write/writer.rs`. Which key and settings a connection gets → `open.rs`.
+//! - Writes → `write/writer.rs`. The key and the settings of a connection → `open.rs`.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ use crate::open::prepared_connection::PreparedConnection;
 use crate::open::transaction::{StaticStatement, Transaction};
 use crate::system::clock;
 
-/// How old a snapshot may be, and how soon a reader must be used again to keep its own.
+/// The maximum age of a snapshot, and the time within which a reader must be used again to keep it.
 pub(crate) const SNAPSHOT_AGE_MAX: Duration = Duration::from_millis(10);
 
 static BEGIN: StaticStatement = StaticStatement::new("BEGIN");
@@ -41,35 +42,36 @@ pub(crate) struct ReaderPool {
 }
 
 struct ReaderPoolState {
-    /// The last used is used next: it is the likeliest to have a snapshot, and a warm cache.
+    /// The idle connections. The last one used is used next: it most likely has a snapshot and a
+    /// warm cache.
     idle: Vec<ReadConnection>,
-    /// Idle ones and those in use.
+    /// The number of connections, idle and in use.
     open_count: usize,
-    /// Those of them whose connection is being made.
+    /// The number of those connections that are still being opened.
     opening_count: usize,
-    /// When the reads under way began.
+    /// The start times of the running reads.
     reading: Vec<Instant>,
     waiting_count: usize,
-    /// No read begins.
+    /// Whether reads are paused, so that none begins.
     is_held: bool,
     is_closed: bool,
 }
 
-/// One read-only connection.
+/// A read-only connection of the pool.
 pub(crate) struct ReadConnection {
     session: PreparedConnection,
     cache: CacheShare,
-    /// Its transaction, if one is open.
+    /// The snapshot of the open transaction, if there is one.
     snapshot: Option<Snapshot>,
     used: Option<Instant>,
 }
 
-/// What a read leaves to be done.
+/// The work that a read leaves for later.
 #[derive(Clone, Copy)]
 pub(crate) struct ReadOutcome {
-    /// A snapshot, which is to be released later.
+    /// Whether the connection keeps a snapshot, which must be released later.
     pub(crate) keeps_snapshot: bool,
-    /// It failed, and SQLite said of the file that it is damaged.
+    /// Whether the read failed and SQLite reported the file as damaged.
     pub(crate) has_met_damage: bool,
 }
 
@@ -94,9 +96,9 @@ impl ReaderPool {
         Self { pool: Mutex::new(pool), returned: Condvar::new(), count_max, may_keep }
     }
 
-    /// Runs `f` in a read transaction that sees at least `epoch`. `open` makes a reader when none
-    /// is idle. A closure that reads from the same database inside itself takes a second
-    /// connection, and waits for ever if there is none.
+    /// Runs `f` in a read transaction that sees at least `epoch`. `open` opens a connection if none
+    /// is idle. A closure that itself reads from the same database takes a second connection, and
+    /// waits forever if there is none.
     pub(crate) fn read<T, E: From<Error>>(
         &self,
         epoch: u64,
@@ -125,13 +127,13 @@ impl ReaderPool {
         self.lock().open_count
     }
 
-    /// How long the read has been running that began first.
+    /// Returns the running time of the oldest running read, or zero if none runs.
     pub(crate) fn longest_read(&self, now: Instant) -> Duration {
         let began = self.lock().reading.iter().min().copied();
         began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began))
     }
 
-    /// Closes the connections that nobody uses. `true`: none is left.
+    /// Closes the idle connections. Returns `true` if no connection is left.
     pub(crate) fn close_idle(&self) -> bool {
         let mut pool = self.lock();
         pool.open_count -= pool.idle.len();
@@ -142,8 +144,8 @@ impl ReaderPool {
         is_none_left
     }
 
-    /// Ends the snapshots that nobody uses and that were begun before `time`. `true`: there are
-    /// younger ones.
+    /// Ends the unused snapshots that were begun by `time`. Returns `true` if there are younger
+    /// ones.
     pub(crate) fn release_before(&self, time: Instant) -> bool {
         let mut pool = self.lock();
         let ReaderPoolState { idle, open_count, .. } = &mut *pool;
@@ -156,8 +158,8 @@ impl ReaderPool {
         idle.iter().any(|reader| reader.snapshot.is_some())
     }
 
-    /// Lets no read begin until `resume`, waits for those under way, though not past `until`, and
-    /// ends all snapshots that nobody uses.
+    /// Lets no read begin until `resume`, waits for running reads, but not beyond `until`, and ends
+    /// all unused snapshots.
     pub(crate) fn pause(&self, until: Instant) {
         let mut pool = self.lock();
         pool.is_held = true;
@@ -175,14 +177,14 @@ impl ReaderPool {
         self.release_before(clock::now());
     }
 
-    /// Reads begin again.
+    /// Lets reads begin again.
     pub(crate) fn resume(&self) {
         self.lock().is_held = false;
         self.returned.notify_all();
     }
 
-    /// Closes what is idle at once, and what is in use when it comes back. Afterwards none is opened,
-    /// so that nothing makes the files anew that closing the database takes away.
+    /// Closes idle connections at once, and those in use when they are returned. Afterwards none is
+    /// opened, so that nothing re-creates the files that closing the database removes.
     pub(crate) fn close(&self) {
         let mut pool = self.lock();
         pool.is_closed = true;
@@ -228,12 +230,12 @@ impl ReaderPool {
         pool.opening_count += 1;
         pool.reading.push(began);
         drop(pool);
-        // From here on the lease gives its place back, whether or not a connection comes to fill
-        // it.
+        // From here on, the lease releases its place in the count, whether or not a connection
+        // fills it.
         let _opening = OpeningReader(self);
         let mut lease = ReaderLease { readers: self, reader: None, began, keeps_snapshot: false };
         lease.reader = Some(open()?);
-        // The connection is gone again before `close` goes on.
+        // The lease is dropped, and its connection closed, before `close` continues.
         if self.lock().is_closed { Err(Error::Closed) } else { Ok(lease) }
     }
 
@@ -242,7 +244,7 @@ impl ReaderPool {
     }
 }
 
-/// A connection that is being made; ends when dropped, also after a panic.
+/// A connection that is being opened; the opening ends when this is dropped, also after a panic.
 struct OpeningReader<'a>(&'a ReaderPool);
 
 impl Drop for OpeningReader<'_> {
@@ -257,12 +259,12 @@ impl ReadConnection {
         Self { session, cache, snapshot: None, used: None }
     }
 
-    /// Whether the last call that failed says that the file is damaged.
+    /// Checks whether the last call that failed reported damage in the file.
     fn has_met_damage(&self) -> bool {
         is_damage_code(sqlite3mc_sys::last_error(self.session.connection()))
     }
 
-    /// Makes sure of a transaction that is recent enough.
+    /// Ensures that a transaction with a recent snapshot is open.
     fn begin(&mut self, epoch: u64, now: Instant) -> Result<()> {
         let is_recent =
             |snapshot: Snapshot| snapshot.epoch == epoch && now - snapshot.begun < SNAPSHOT_AGE_MAX;
@@ -272,13 +274,13 @@ impl ReadConnection {
         if self.snapshot.is_some() && !self.end() {
             return Err(Error::Closed);
         }
-        // The first statement takes the snapshot: later than `epoch` was read.
+        // The first statement takes the snapshot, which is later than the reading of `epoch`.
         self.session.run(&BEGIN).map_err(sqlite("begin a read"))?;
         self.snapshot = Some(Snapshot { epoch, begun: now });
         Ok(())
     }
 
-    /// Ends its transaction. One that cannot is not used again.
+    /// Ends the transaction. Returns `false` if that fails; the connection is then not used again.
     fn end(&mut self) -> bool {
         self.snapshot = None;
         self.cache.measure(self.session.connection());
@@ -287,12 +289,12 @@ impl ReadConnection {
     }
 }
 
-/// A reader taken from the pool, and its place in the count. It goes back when dropped, also after a
-/// panic in its closure.
+/// A connection from the pool, and its place in the count. It is returned when dropped, also after
+/// a panic in the closure.
 struct ReaderLease<'a> {
     readers: &'a ReaderPool,
     reader: Option<ReadConnection>,
-    /// As it stands in the pool's list.
+    /// The start time of the read, as recorded in the pool.
     began: Instant,
     keeps_snapshot: bool,
 }
@@ -302,7 +304,8 @@ impl ReaderLease<'_> {
         self.reader.as_mut().expect("only drop takes it")
     }
 
-    /// After a read that began at `now`. `true`: the reader keeps its snapshot.
+    /// Returns the connection after a read that began at `now`. The result is `true` if it keeps
+    /// its snapshot.
     fn return_reader(mut self, now: Instant) -> bool {
         let reader = self.reader();
         let is_in_use = reader.used.replace(now).is_some_and(|used| now - used < SNAPSHOT_AGE_MAX);
@@ -333,12 +336,12 @@ impl Drop for ReaderLease<'_> {
                 closing
             }
         };
-        // A notification is a system call, even where nobody waits.
+        // A notification is a system call, even if no thread waits.
         let is_awaited = pool.waiting_count > 0;
         drop(pool);
         drop(closing);
         if is_awaited {
-            // Those who want it, and the writer, who waits for all.
+            // Reads wait for a connection, and the writer waits for all of them.
             self.readers.returned.notify_all();
         }
     }

@@ -1,89 +1,90 @@
-//! What a database tells about itself.
+//! Defines the statistics and the health figures that a database reports.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use crate::maintenance::{MaintenanceStats, PageCounts};
 
-/// What a database has done since it was opened.
+/// The counters of a database since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseStats {
-    /// Transactions that were committed.
+    /// The number of transactions that were committed.
     pub transactions: u64,
-    /// Transactions that were run, or waited, and got an error.
+    /// The number of transactions that were run, or waited, and got an error.
     pub failed: u64,
-    /// Transactions that were not accepted: the queue was full or the database closed.
+    /// The number of transactions that were not accepted: the queue was full or the database
+    /// closed.
     pub refused: u64,
-    /// Batches; `transactions / batches` share a commit.
+    /// The number of batches; on average, `transactions / batches` share a commit.
     pub batches: u64,
-    /// Times that the WAL was flushed to the disk for callers who asked for it.
+    /// The number of WAL flushes to the disk for callers who asked for it.
     pub flushes: u64,
-    /// The longest that the queue has been.
+    /// The largest number of transactions that have waited at once.
     pub queue_count_max_seen: usize,
-    /// Open read-only connections.
+    /// The number of open read-only connections.
     pub readers_open: usize,
-    /// The longest that the WAL has been, in pages.
+    /// The maximum length of the WAL, in pages.
     pub wal_pages_max_seen: u32,
-    /// How often the writer stood still to start the WAL anew.
+    /// The number of times that the writer paused to restart the WAL.
     pub checkpoint_pauses: u64,
-    /// The longest of these pauses.
+    /// The longest pause of the writer for restarting the WAL.
     pub checkpoint_pause_max: Duration,
-    /// The longest that reads waited in one of them.
+    /// The longest time that reads waited while the writer restarted the WAL.
     pub read_pause_max: Duration,
-    /// Pages that were copied in these pauses while reads waited.
+    /// The number of pages that were copied while reads waited for the WAL to be restarted.
     pub pages_copied_with_reads_paused: u64,
-    /// A commit or a flush has failed: no writes until the database has recovered.
+    /// Whether a commit, flush or checkpoint has failed, so that writes are refused until recovery.
     pub is_poisoned: bool,
 }
 
-/// What all databases of a registry have done since it was started.
+/// The counters of all databases of a registry since it was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineTotals {
-    /// Transactions that were committed.
+    /// The number of transactions that were committed.
     pub transactions: u64,
-    /// Transactions that were run, or waited, and got an error.
+    /// The number of transactions that were run, or waited, and got an error.
     pub failed: u64,
-    /// Transactions that were not accepted.
+    /// The number of transactions that were not accepted.
     pub refused: u64,
-    /// Batches; `transactions / batches` share a commit.
+    /// The number of batches; on average, `transactions / batches` share a commit.
     pub batches: u64,
-    /// Times that a WAL was flushed to the disk.
+    /// The number of WAL flushes to the disk.
     pub flushes: u64,
 }
 
-/// How a database's files are, and what is in their way.
+/// The state of a database's files, and the conditions that impair it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseHealth {
-    /// Bytes of a page.
+    /// The size of a page in bytes.
     pub page_bytes: u64,
-    /// Pages of the file, as last counted.
+    /// The number of pages of the file, as last counted.
     pub pages: u64,
-    /// Those of them that hold nothing.
+    /// The number of pages that hold no data, as last counted.
     pub free_pages: u64,
-    /// The size of the WAL now.
+    /// The present size of the WAL in bytes.
     pub wal_bytes: u64,
-    /// How long the read has been running that runs longest; zero if none runs. It keeps the WAL
-    /// from being started anew.
+    /// The running time of the longest present read, or zero if none runs. A read keeps the WAL
+    /// from being restarted.
     pub longest_read: Duration,
-    /// A commit or a flush has failed: no writes until the database has recovered.
+    /// Whether a commit, flush or checkpoint has failed, so that writes are refused until recovery.
     pub is_poisoned: bool,
-    /// Something in its file does not read back as it was written, and nothing has repaired it.
+    /// Whether a part of the file does not read back as it was written, and has not been repaired.
     pub is_damaged: bool,
-    /// What maintenance has done since the database was opened.
+    /// The work that maintenance has done since the database was opened.
     pub maintenance: MaintenanceStats,
-    /// How long ago it was last maintained, if it was since it was opened.
+    /// The time since the last maintenance, if there was any since the database was opened.
     pub maintenance_age: Option<Duration>,
 }
 
 impl DatabaseHealth {
-    /// The share of the file's pages that hold nothing, 0 to 1.
+    /// Returns the share of the file's pages that hold no data, from 0 to 1.
     pub fn fragmentation(&self) -> f64 {
         let Self { page_bytes, pages, free_pages, .. } = *self;
         PageCounts { bytes_each: page_bytes, all: pages, free: free_pages }.fragmentation()
     }
 }
 
-/// What is counted as it happens: of one database, or of all.
+/// Counters that are updated as events happen, for one database or for all.
 #[derive(Default)]
 pub(crate) struct TransactionCounters {
     pub(crate) transactions: AtomicU64,

@@ -1,4 +1,5 @@
-//! What the engine needs of the operating system: clocks, locks, files next to a database.
+//! Wraps the features of the operating system that the engine needs: clocks, locks, files next to a
+//! database.
 
 pub(crate) mod blocking;
 pub mod clock;

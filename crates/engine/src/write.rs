@@ -1,4 +1,5 @@
-//! The way of a write: queued as a job, run in a batch of the writer, flushed, answered.
+//! Implements the path of a write: queued as a job, run in a batch of the writer, flushed,
+//! completed.
 
 pub(crate) mod batch_executor;
 pub(crate) mod batch_sizer;

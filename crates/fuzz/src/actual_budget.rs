@@ -1,4 +1,4 @@
-//! What Actual's apps send, and what Warren keeps of it.
+//! Fuzz targets for data that Actual's apps send, and for the records that Warren stores of it.
 
 use actual::content;
 use actual::export::BudgetArchive;

@@ -1,5 +1,5 @@
-//! The kept inputs, in `vectors/fuzz`: `NAME.zip` has those of a target, and each `found/NAME-…`
-//! broke it once.
+//! Reads and writes the kept inputs in `vectors/fuzz`: `NAME.zip` has those of a target, and each
+//! `found/NAME-…` once broke it.
 //!
 //! An archive has one entry, `inputs`, so that thousands of small inputs are compressed together:
 //! each is preceded by its length in 4 bytes, little-endian.
@@ -14,10 +14,11 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::FuzzTarget;
 
-/// The one entry of an archive.
+/// Name of the only entry of an archive.
 const ENTRY: &str = "inputs";
 
-/// The seeds, what broke the target once, and what reaches all of it.
+/// Returns the inputs of a target: the seeds, those that once broke it, and those that together
+/// reach all of it.
 pub fn inputs(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
     let mut inputs = (target.seeds)();
     inputs.extend(breaking_inputs(target)?);
@@ -57,7 +58,7 @@ fn breaking_inputs(target: &FuzzTarget) -> Result<Vec<Vec<u8>>> {
     Ok(found)
 }
 
-/// Writes [`inputs`] into a folder, a file each.
+/// Writes [`inputs`] into a folder, one file each.
 pub fn unpack(target: &FuzzTarget, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for (place, input) in inputs(target)?.iter().enumerate() {
@@ -66,7 +67,8 @@ pub fn unpack(target: &FuzzTarget, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the inputs of a folder: the same ones make the same archive.
+/// Stores the inputs of a folder in the target's archive and returns their number. The same inputs
+/// give the same archive.
 pub fn pack(target: &FuzzTarget, folder: &Path) -> Result<usize> {
     let known = [(target.seeds)(), breaking_inputs(target)?].concat();
     let mut inputs = Vec::new();

@@ -1,4 +1,4 @@
-//! Database files and WALs that the doctor is given.
+//! Fuzz targets for database files and WALs that the doctor examines, and for query logs.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use engine::FileEncryption;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// The first two bytes say how many pages of 512 bytes are the file; the rest is its WAL.
+/// Examines a database. The first two bytes are the number of pages of 512 bytes in the file; the
+/// rest is its WAL.
 pub(crate) fn doctor(bytes: &[u8]) {
     let Some((count, rest)) = bytes.split_first_chunk() else { return };
     let length = usize::from(u16::from_le_bytes(*count)) * 512;
@@ -21,7 +22,7 @@ pub(crate) fn doctor(bytes: &[u8]) {
     }
     let options =
         ExamineOptions { time_limit: Duration::from_millis(500), ..ExamineOptions::default() };
-    // That it is no database is an error, which is all that is said of most.
+    // Most inputs are not a database, which is an error and nothing more.
     drop(doctor::examine(&path, &FileEncryption::None, &options));
     assert_eq!(fs::read(&path).ok().as_deref(), Some(database), "the doctor wrote to the file");
 }
@@ -48,7 +49,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     vec![alone, [&pages(&whole), &whole[..], &wal].concat()]
 }
 
-/// A program's log, as `warren doctor --queries` takes it.
+/// Reads a program's log, as `warren doctor --queries` does.
 pub(crate) fn logs(bytes: &[u8]) {
     let mut workload = QueryLog::default();
     workload.read(bytes).expect("bytes in memory can be read");

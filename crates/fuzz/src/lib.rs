@@ -1,8 +1,8 @@
-//! Everything that reads what strangers wrote, as functions of bytes that must not panic.
+//! Fuzz targets: all code that reads untrusted input, as functions of bytes that must not panic.
 //!
-//! A target takes any bytes, reads them, and holds what it read against what must be true of it:
-//! that it is written back as the same bytes, that a sync ends. Each has a corpus, inputs that
-//! together reach what can be reached (`vectors/fuzz/NAME.zip`).
+//! A target takes any bytes, reads them, and checks the result: for example, that it is written
+//! back as the same bytes, or that a sync ends. Each target has a corpus, inputs that together
+//! reach everything that can be reached (`vectors/fuzz/NAME.zip`).
 //!
 //! ```text
 //! cargo xtask fuzz messages --minutes 60   searches for inputs with libFuzzer, keeps what is new
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! # Invariants
-//! - A target is a function of its bytes: no clock, no random numbers, nothing left from the input
-//!   before.
+//! - A target is a function of its bytes: it uses no clock and no random numbers, and keeps no state
+//!   from the previous input.
 //!
 //! # Not here
 //! - Plan's CSV: it is TypeScript → `web/tests/plan/csv.test.ts`.
@@ -21,7 +21,7 @@
 mod actual_budget;
 pub mod corpus;
 mod database;
-/// A server that says what is true, as the replica's own tests have it.
+/// An honest server, as in the replica's own tests.
 #[path = "../../replica/tests/it/memory_server.rs"]
 #[expect(clippy::unwrap_used, reason = "written for tests")]
 mod memory_server;
@@ -29,18 +29,18 @@ mod stored_formats;
 mod untrusted_peers;
 mod wire_formats;
 
-/// Something that reads foreign bytes.
+/// A function that reads untrusted bytes, with the inputs of its search.
 #[derive(Clone, Copy, Debug)]
 pub struct FuzzTarget {
-    /// As `cargo xtask fuzz` calls it.
+    /// The target's name, as `cargo xtask fuzz` takes it.
     pub name: &'static str,
-    /// Panics if the bytes break what must always hold.
+    /// The function, which panics if the bytes violate something that must always hold.
     pub run: fn(&[u8]),
-    /// What a search begins with.
+    /// The inputs with which a search begins.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-/// All of them.
+/// All fuzz targets.
 pub const TARGETS: &[FuzzTarget] = &[
     FuzzTarget {
         name: "contents",
@@ -101,7 +101,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     FuzzTarget { name: "logs", run: database::logs, seeds: database::log_seeds },
 ];
 
-/// The one with this name.
+/// Returns the target with this name.
 pub fn target(name: &str) -> Option<&'static FuzzTarget> {
     TARGETS.iter().find(|target| target.name == name)
 }

@@ -1,4 +1,5 @@
-//! What devices keep and send each other: contents, keys, sealed contents, timestamps, phrases.
+//! Fuzz targets for data that devices store and send each other: contents, keys, sealed contents,
+//! timestamps, phrases.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use crdt::{
 use replica::RecoveryPhrase;
 use zeroize::Zeroizing;
 
-/// 2026-11-21T08:00:00Z
+/// 2026-11-21T08:00:00Z, the time of the targets' clocks.
 pub(crate) const MORNING_MS: u64 = 1_795_248_000_000;
 
 pub(crate) fn contents(bytes: &[u8]) {
@@ -27,7 +28,8 @@ pub(crate) fn keys(bytes: &[u8]) {
     }
 }
 
-/// The first bytes say the timestamp, and whether the rest was sealed by somebody who has the key.
+/// Opens a content. The first byte decides whether a holder of the key sealed it; its timestamp
+/// follows.
 pub(crate) fn sealed(bytes: &[u8]) {
     let Some((&is_true, rest)) = bytes.split_first() else { return };
     let key = SealKey::new(Zeroizing::new([7; 32]));
@@ -35,7 +37,7 @@ pub(crate) fn sealed(bytes: &[u8]) {
     let Ok(timestamp) = Timestamp::from_bytes(first) else { return };
     assert!(sealing_key_id(content).is_none_or(|id| content[1..].starts_with(&id)));
     if is_true % 2 == 0 {
-        // One true content is among the seeds, and the search may find its timestamp.
+        // One genuine content is among the seeds, and the search may find its timestamp.
         let is_forged = (timestamp, content) != (self::timestamp(1, 1), &*sealed_content(&key));
         assert!(!is_forged || key.open(timestamp, content).is_err(), "a forged content opened");
         return;
@@ -71,7 +73,7 @@ pub(crate) fn timestamp(place: u64, node: u64) -> Timestamp {
     Timestamp::new(MORNING_MS + place, 0, NodeId(node)).expect("a day of this century")
 }
 
-/// One change of each kind, with one value of each storage class.
+/// Returns one change of each kind, with one value of each storage class.
 pub(crate) fn changes() -> Vec<Change> {
     let table = || "booking".to_owned();
     let key = || vec![Value::Text("a".into())];
@@ -110,7 +112,7 @@ pub(crate) fn changes() -> Vec<Change> {
     ]
 }
 
-/// A declaration that uses every part of the format.
+/// Returns a declaration that uses every part of the format.
 fn declaration() -> TableDeclaration {
     let column = |name: &str, declared_type: &str| ColumnDeclaration {
         name: name.into(),

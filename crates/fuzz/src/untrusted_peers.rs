@@ -1,4 +1,5 @@
-//! A device that gets messages from strangers, and one whose server is a stranger.
+//! Fuzz targets for a device that gets messages from untrusted devices, and one whose server is
+//! untrusted.
 
 use std::sync::OnceLock;
 
@@ -17,7 +18,7 @@ use crate::memory_server::MemoryServer;
 use crate::stored_formats::{self, MORNING_MS};
 use crate::wire_formats;
 
-/// Every kind of constraint that SQLite has.
+/// Schema with every kind of constraint that SQLite has.
 const SCHEMA: &str = "
     CREATE TABLE room (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, floor INTEGER DEFAULT 1);
     CREATE TABLE booking (
@@ -34,13 +35,13 @@ const SCHEMA: &str = "
     INSERT INTO booking VALUES ('a', 1, 2, 'ada', 1);
     INSERT INTO mark VALUES (1.0, 2, 'x');
 ";
-/// Requests after which a sync that has not ended never will.
+/// Number of requests after which a sync that has not ended never will.
 const REQUESTS_MAX: u32 = 3_000;
 
-/// Messages with any contents, on two devices that get them in two orders: every sync ends well, and
-/// both show the same, before and after an edit of their own.
+/// Sends messages with any contents to two devices, in two orders: every sync succeeds, and both
+/// devices show the same rows, before and after an edit of their own.
 ///
-/// A message is a byte that says when and by whom, two that say how long, and a content.
+/// A message is one byte for its time and node, two for its length, and a content.
 pub(crate) fn messages(bytes: &[u8]) {
     let form = Some(EncryptionMode::Plain);
     let messages = read_messages(bytes);
@@ -69,7 +70,7 @@ fn read_messages(mut bytes: &[u8]) -> Vec<Message> {
         let (content, rest) = rest.split_at(length);
         let timestamp =
             stored_formats::timestamp(1_000 + u64::from(when % 32), 7 + u64::from(when / 32));
-        // A server keeps the first content under a timestamp.
+        // A server keeps the first content of a timestamp.
         if messages.iter().all(|known| known.timestamp != timestamp) {
             messages.push(Message { timestamp, content: Bytes::copy_from_slice(content) });
         }
@@ -78,15 +79,16 @@ fn read_messages(mut bytes: &[u8]) -> Vec<Message> {
     messages
 }
 
-/// Any answers, after each other: the sync ends, and the file is whole.
+/// Answers a device's requests with any bytes, one after the other: the sync ends, and the file is
+/// undamaged.
 ///
-/// An answer is two bytes that say how long, and protobuf; after the last the server is silent.
+/// An answer is two bytes for its length, and protobuf; after the last one the server is silent.
 pub(crate) fn answers(bytes: &[u8]) {
     let device = FuzzDevice::new(1);
     device.edit();
     let mut stranger = UntrustedServer { answers: bytes, requests: 0 };
     for _ in 0..3 {
-        // An error is as good an end as any.
+        // An error is as good a result as success.
         drop(device.sync(&mut stranger));
     }
     let form = Some(EncryptionMode::Plain);
@@ -105,7 +107,8 @@ pub(crate) fn answers(bytes: &[u8]) {
 struct FuzzDevice(Replica);
 
 impl FuzzDevice {
-    /// Tracked, signed in, and with the rows of [`SCHEMA`], which are not yet sent.
+    /// Creates a device that is tracked and signed in, with the rows of [`SCHEMA`], which are not
+    /// yet sent.
     fn new(number: i64) -> Self {
         static MADE: OnceLock<Vec<u8>> = OnceLock::new();
         let image = MADE.get_or_init(|| {
@@ -141,18 +144,18 @@ impl FuzzDevice {
         let edit = "UPDATE room SET floor = 7 WHERE id = 1;
                     INSERT OR IGNORE INTO mark VALUES (9.0, 9, 'mine')";
         self.0.connection().execute_batch(edit).expect("a program's own statements work");
-        // The triggers' clock is the system's.
+        // The triggers use the system's clock, so the times are set here.
         let set = "UPDATE warren_outbox SET at_ms = ?1";
         self.0.connection().execute(set, [MORNING_MS.cast_signed()]).expect("notes can be written");
     }
 
-    /// Asks for everything again.
+    /// Makes the next sync request everything again.
     fn start_again(&self) {
         let set = "DELETE FROM warren_meta WHERE key = 'cursor'";
         self.0.connection().execute_batch(set).expect("the file can be written");
     }
 
-    /// The user's rows.
+    /// Returns the user's rows.
     fn dump(&self) -> Vec<String> {
         let db = self.0.connection();
         let sql = r"SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'
@@ -175,7 +178,7 @@ impl FuzzDevice {
     }
 }
 
-/// Says anything.
+/// Server that sends any answers.
 struct UntrustedServer<'a> {
     answers: &'a [u8],
     requests: u32,
@@ -225,7 +228,7 @@ impl Transport for UntrustedServer<'_> {
     }
 }
 
-/// After its length in two bytes.
+/// Prepends the length of `bytes`, in two bytes.
 fn prefixed(bytes: &[u8]) -> Vec<u8> {
     let length = u16::try_from(bytes.len()).expect("a seed is small");
     [&length.to_le_bytes(), bytes].concat()

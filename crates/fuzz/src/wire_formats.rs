@@ -1,4 +1,5 @@
-//! What devices and servers say to each other: protobuf, JSON, streams of pages, events.
+//! Fuzz targets for data that devices and servers send each other: protobuf, JSON, streams of
+//! pages, events.
 
 use bytes::Bytes;
 use prost::Message as _;
@@ -31,7 +32,7 @@ pub(crate) fn protobuf(bytes: &[u8]) {
     }
 }
 
-/// What is decoded is the same when it was encoded again.
+/// Checks that a decoded message is the same after it was encoded again.
 fn decoded<M: prost::Message + Default + PartialEq>(bytes: &[u8]) {
     let Ok(message) = M::decode(bytes) else { return };
     let again = M::decode(&message.encode_to_vec()[..]);
@@ -60,13 +61,14 @@ pub(crate) fn json(bytes: &[u8]) {
 
 fn parsed<T: DeserializeOwned + Serialize>(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice::<T>(bytes) else { return };
-    // A text that is no timestamp is refused where timestamps are checked, not here.
+    // A text that is not a timestamp is refused where timestamps are checked, not here.
     let Ok(text) = serde_json::to_string(&value) else { return };
     let again: T = serde_json::from_str(&text).expect("what was written can be read");
     assert_eq!(serde_json::to_string(&again).ok(), Some(text));
 }
 
-/// The first byte says into pieces of how many bytes the stream is cut, which does not matter.
+/// Decodes a stream of pages. The first byte sets the size of the pieces into which it is cut,
+/// which must not matter.
 pub(crate) fn pages(bytes: &[u8]) {
     let Some((&piece, stream)) = bytes.split_first() else { return };
     let whole = read_pages(&[stream]);
@@ -74,7 +76,7 @@ pub(crate) fn pages(bytes: &[u8]) {
     assert_eq!(read_pages(&pieces), whole);
 }
 
-/// The pages, and whether the stream ended well.
+/// Returns the pages, and whether the stream ended well.
 fn read_pages(pieces: &[&[u8]]) -> (Vec<PullResponse>, bool) {
     let (mut decoder, mut pages) = (PageDecoder::default(), Vec::new());
     for piece in pieces {
@@ -169,7 +171,7 @@ fn client_response() -> RegisterDeviceResponse {
     RegisterDeviceResponse { device_id: "1".into(), token: "token".into(), encryption: form }
 }
 
-/// After the number of its kind.
+/// Encodes a message after the number of its kind.
 fn encoded(kind: u8, message: &impl prost::Message) -> Vec<u8> {
     [vec![kind], message.encode_to_vec()].concat()
 }

@@ -1,27 +1,27 @@
-//! Every target over its kept inputs, and over some neighbours of each: cut off, and with a byte
-//! changed.
+//! Runs every target on its kept inputs, and on some neighbors of each: cut off, and with a changed
+//! byte.
 
 use fuzz::{FuzzTarget, corpus};
 
-/// Neighbours of an input.
+/// Number of places of an input at which it is cut off, and changed.
 const NEIGHBOURS_COUNT: usize = 4;
-/// Of targets that take a moment for each input, because they open files or sync.
+/// Targets that take a moment for each input, because they open files or sync.
 const SLOW: [&str; 3] = ["messages", "answers", "databases"];
-/// Searched inputs of these that are run, spread over all of them.
+/// Number of inputs of the slow targets that are run, spread over all of them.
 const SLOW_INPUTS_MAX: usize = 60;
 const FIRST_COUNT: usize = 20;
 
 fn check(name: &str) {
     let target = fuzz::target(name).expect("a target");
     let inputs = corpus::inputs(target).expect("its corpus can be read");
-    // The first ones are the seeds, and what broke the target once.
+    // The first inputs are the seeds, and those that once broke the target.
     let step = if SLOW.contains(&name) { inputs.len().div_ceil(SLOW_INPUTS_MAX) } else { 1 };
     let chosen = |place: &usize| *place < FIRST_COUNT || place.is_multiple_of(step);
     for (place, input) in inputs.iter().enumerate().filter(|(place, _)| chosen(place)) {
         run(target, place, input);
         let count = if SLOW.contains(&name) { 0 } else { NEIGHBOURS_COUNT };
         for number in 0..count.min(input.len()) {
-            // Spread over the input, and another place for each.
+            // The places are spread over the input, and differ between inputs.
             let middle = (place * 7 + number * input.len() / count) % input.len();
             run(target, place, &input[..middle]);
             let mut changed = input.clone();

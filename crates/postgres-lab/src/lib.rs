@@ -1,8 +1,8 @@
-//! PostgreSQL servers for tests and benchmarks: started from the installed package, ended with
-//! whoever started them; and ports for servers that must be given one.
+//! PostgreSQL servers for tests and benchmarks, and reserved ports for other servers. A PostgreSQL
+//! server is started from the installed package, and ends with the process that started it.
 //!
 //! # Not here
-//! - How Warren keeps vaults in PostgreSQL → `sync-store`.
+//! - Storing vaults in PostgreSQL → `sync-store`.
 #![forbid(unsafe_code)]
 
 mod reserved_port;

@@ -1,4 +1,4 @@
-//! A free port of the loopback address, for a server that cannot choose one by itself.
+//! Reserves a free port of the loopback address, for a server that cannot choose its own.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use socket2::{Domain, Socket, Type};
 
-/// A TCP port of 127.0.0.1 that nobody else is given while a clone of this value exists.
+/// A TCP port of 127.0.0.1 that no other process gets while a clone of this value exists.
 ///
-/// It is bound with `SO_REUSEADDR`, and nothing listens on it. A server that names the port and
-/// sets the same option, as nearly all do, can listen on it; neither a bind to port 0 nor an
+/// The port is bound with `SO_REUSEADDR`, and nothing listens on it. A server that names the port
+/// and sets the same option, as nearly all do, can listen on it; neither a bind to port 0 nor an
 /// outgoing connection gets it from the system (Linux, `inet_csk_find_open_port`).
 #[derive(Clone, Debug)]
 pub struct ReservedPort {
@@ -30,7 +30,7 @@ impl ReservedPort {
         Ok(Self { number, _socket: Arc::new(socket) })
     }
 
-    /// From 1 to 65535.
+    /// Returns the port's number, from 1 to 65535.
     pub fn number(&self) -> u16 {
         self.number
     }

@@ -1,13 +1,15 @@
-//! A PostgreSQL server of our own: the installed binaries, a fresh cluster, a free loopback port.
+//! Runs a PostgreSQL server of our own: the installed binaries, a fresh cluster, a free loopback
+//! port.
 //!
-//! Unless more are asked for, only these settings differ from PostgreSQL's defaults: the memory for
-//! pages, which its manual wants at a quarter of the machine's, and room for the WAL, so that a
-//! round is not spent on the checkpoints of a small one. Everything that keeps data safe is as it
-//! comes; `synchronous_commit` is a matter of each connection.
+//! Unless a caller passes more settings, only these differ from PostgreSQL's defaults: the memory
+//! for pages, for which its manual recommends a quarter of the machine's, and the size of the WAL,
+//! so that a round is not spent on the checkpoints of a small one. All settings that keep data safe
+//! are the defaults; `synchronous_commit` is set per connection.
 //!
 //! # Invariants
-//! - Nobody else gets in: it listens on loopback alone, and wants a password that was drawn for it.
-//! - It ends with its value, and also if we are killed or never drop it: see [`watchdog`].
+//! - No other user gets access: the server listens on loopback alone, and requires a random
+//!   password.
+//! - The server ends with its value, and also if we are killed or never drop it: see [`watchdog`].
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -23,30 +25,31 @@ use tokio_postgres::{Client, Config, NoTls};
 
 use crate::ReservedPort;
 
-/// Room for the WAL between two checkpoints: more than a round writes.
+/// Size of the WAL between two checkpoints: more than a round writes.
 pub const MAX_WAL_BYTES: u64 = 4 << 30;
-/// Where Debian and Ubuntu keep a folder for each major version.
+/// Folder in which Debian and Ubuntu have a folder for each major version.
 const PACKAGED: &str = "/usr/lib/postgresql";
-/// The system user whom the package creates, for PostgreSQL refuses to be run by root.
+/// System user that the package creates, because PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
-/// Its manual: "a reasonable starting value for `shared_buffers` is 25% of the memory". The rest
-/// is the system's cache, which it uses as well.
+/// Divisor of the memory for `shared_buffers`. PostgreSQL's manual: "a reasonable starting value
+/// for `shared_buffers` is 25% of the memory". The rest is the system's cache, which it uses as
+/// well.
 const MEMORY_SHARE: u64 = 4;
 const SHARED_BUFFERS_MB_MAX: u64 = 4_096;
-/// PostgreSQL's default, for systems that do not tell their memory.
+/// PostgreSQL's default, for systems that do not report their memory.
 const SHARED_BUFFERS_MB_DEFAULT: u64 = 128;
-/// Far more than a fresh cluster takes.
+/// Time limit of a start, far more than a fresh cluster takes.
 const START_MAX: Duration = Duration::from_mins(1);
 const START_POLL: Duration = Duration::from_millis(20);
-/// Of the log, for an error message.
+/// Number of lines of the log in an error message.
 const LOG_LINES: usize = 10;
 
-/// A running server; it ends with this value.
+/// A running PostgreSQL server; it ends when this value is dropped.
 pub struct PostgresServer {
     child: Child,
     watchdog: Child,
     config: Config,
-    /// Nobody else gets it while the server runs.
+    /// Reservation that keeps the port from other processes while the server runs.
     _port: ReservedPort,
 }
 
@@ -57,8 +60,8 @@ impl PostgresServer {
     }
 
     /// Starts an empty server for a test, with further settings (`name=value`). Its files are
-    /// temporary: they go when it ends, also if that is because the process does. It must not be
-    /// called from an async task.
+    /// temporary: they are deleted when it ends, even if the process is killed. Must not be called
+    /// from an async task.
     pub fn start_temporary(settings: &[&str]) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("postgres-lab-").tempdir()?.keep();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -101,30 +104,30 @@ impl PostgresServer {
         Ok(server)
     }
 
-    /// How to connect to it as its superuser.
+    /// Returns the configuration for connecting to the server as its superuser.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The same as a URL, for one of its databases.
+    /// Returns the URL of one of the server's databases, for its superuser.
     pub fn url(&self, database: &str) -> String {
         let password = String::from_utf8_lossy(self.config.get_password().unwrap_or_default());
         let port = self.config.get_ports()[0];
         format!("postgres://{USER}:{password}@127.0.0.1:{port}/{database}")
     }
 
-    /// A connection to one of its databases; the first is `postgres`.
+    /// Connects to one of the server's databases; the first is `postgres`.
     pub async fn connect(&self, database: &str) -> anyhow::Result<Client> {
         let mut config = self.config.clone();
         config.dbname(database);
         let (client, connection) =
             config.connect(NoTls).await.context("cannot connect to PostgreSQL")?;
-        // It ends with the client, whose calls report what goes wrong.
+        // The task ends with the client, whose calls report its errors.
         tokio::spawn(connection);
         Ok(client)
     }
 
-    /// Waits until it does.
+    /// Waits until the server accepts connections.
     async fn wait_until_ready(&mut self) -> anyhow::Result<()> {
         let mut refused = None;
         let answered = async {
@@ -148,7 +151,7 @@ impl PostgresServer {
         }
     }
 
-    /// The server's process.
+    /// Returns the id of the server's process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -159,15 +162,16 @@ impl Drop for PostgresServer {
         drop(self.watchdog.stdin.take());
         let signalled = self.watchdog.wait().is_ok_and(|status| status.success());
         if !signalled {
-            // It may have ended by itself; then there is nothing to end.
+            // The server may have ended already; then there is nothing to end.
             drop(self.child.kill());
         }
         drop(self.child.wait());
     }
 }
 
-/// QUIT is PostgreSQL's immediate shutdown: the files are of no further use. Its processes notice
-/// within moments; removing the files under them is harmless, but leaves what they still create.
+/// Script that ends the server. QUIT is PostgreSQL's immediate shutdown: the files are of no
+/// further use. Its processes notice within moments; removing the files under them is harmless, but
+/// leaves files that they still create.
 const WATCHDOG: &str = r#"
 read -r _
 kill -QUIT "$0"; status=$?
@@ -176,13 +180,14 @@ if [ -n "$1" ]; then
 fi
 exit $status"#;
 
-/// Ends the server when our end of its standard input closes, which the system does if we are
-/// killed. It reads nothing, so that is all it waits for.
+/// Starts the process that ends the server when our end of its standard input closes, which the
+/// system does if we are killed. It reads nothing, so it waits only for that.
 ///
-/// Both have process groups of their own: a terminal's Ctrl-C ends us, and that ends them.
+/// The server and its watchdog have process groups of their own: a terminal's Ctrl-C ends us, and
+/// that ends them.
 fn watchdog(host: &ClusterHost, server: u32, remove: Option<&Path>) -> anyhow::Result<Child> {
     let mut command = match remove {
-        // As whoever made the folder.
+        // The watchdog removes the folder as the user who created it.
         Some(_) => Command::new("sh"),
         None => host.command(Path::new("sh")),
     };
@@ -191,11 +196,11 @@ fn watchdog(host: &ClusterHost, server: u32, remove: Option<&Path>) -> anyhow::R
     command.spawn().context("cannot start the server's watchdog")
 }
 
-/// Where the cluster lives, and as whom.
+/// The cluster's directories, and the user who runs it.
 struct ClusterHost {
     binaries: PathBuf,
     data: PathBuf,
-    /// Unless we may run it ourselves: uid and gid.
+    /// Uid and gid, unless we may run the cluster ourselves.
     user: Option<(u32, u32)>,
 }
 
@@ -205,7 +210,7 @@ impl ClusterHost {
         let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
         let data = folder.join("postgres");
         fs::create_dir_all(&data).with_context(|| data.display().to_string())?;
-        // What we create belongs to whom we are.
+        // A folder that we create belongs to our own user.
         let user = if fs::metadata(&data)?.uid() == 0 { Some(system_user()?) } else { None };
         let host = Self { binaries, data, user };
         host.own(&host.data)?;
@@ -213,13 +218,13 @@ impl ClusterHost {
         Ok(host)
     }
 
-    /// A command that runs as the user who owns the cluster.
+    /// Returns a command that runs as the user who owns the cluster.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         if let Some((uid, gid)) = self.user {
             command.uid(uid).gid(gid);
         }
-        // Its programs complain about a current folder that they may not enter.
+        // PostgreSQL's programs complain about a current folder that they may not enter.
         command.current_dir(&self.data).stdin(Stdio::null());
         command
     }
@@ -229,7 +234,7 @@ impl ClusterHost {
         chown(path, Some(uid), Some(gid)).with_context(|| format!("chown {}", path.display()))
     }
 
-    /// Names the outermost folder that keeps its user out.
+    /// Returns an error that names the outermost folder that the cluster's user cannot enter.
     fn check_reachable(&self) -> anyhow::Result<()> {
         let Some((uid, gid)) = self.user else { return Ok(()) };
         let mut closed = None;
@@ -250,7 +255,7 @@ impl ClusterHost {
         Ok(())
     }
 
-    /// Creates the cluster; returns the password of its user.
+    /// Creates the cluster, and returns the password of its user.
     fn initialise(&self) -> anyhow::Result<String> {
         let mut secret = [0; 16];
         getrandom::fill(&mut secret).context("cannot generate random numbers")?;
@@ -280,7 +285,7 @@ impl ClusterHost {
         let settings = [
             "listen_addresses=127.0.0.1".to_owned(),
             format!("port={port}"),
-            // Their paths have a limit that a folder for benchmarks may exceed.
+            // The sockets' paths have a limit that a folder for benchmarks may exceed.
             "unix_socket_directories=".to_owned(),
             format!("shared_buffers={}MB", shared_buffers_mb()?),
             format!("max_wal_size={}MB", MAX_WAL_BYTES >> 20),
@@ -295,8 +300,8 @@ impl ClusterHost {
     }
 }
 
-/// The folder of `initdb` and `postgres`: of the newest package, else as `pg_config` says, else
-/// empty, which leaves it to `PATH`.
+/// Returns the folder of `initdb` and `postgres`: that of the newest package, else `pg_config`'s
+/// answer, else an empty path, which leaves it to `PATH`.
 fn binaries() -> anyhow::Result<PathBuf> {
     let versions = match fs::read_dir(PACKAGED) {
         Ok(entries) => entries.collect::<Result<Vec<_>, _>>().context(PACKAGED)?,
@@ -322,7 +327,7 @@ fn binaries() -> anyhow::Result<PathBuf> {
     Ok(PathBuf::new())
 }
 
-/// Uid and gid of the user whom the package creates.
+/// Returns the uid and gid of the user that the package creates.
 fn system_user() -> anyhow::Result<(u32, u32)> {
     let users = fs::read_to_string("/etc/passwd").context("/etc/passwd")?;
     let ids = users.lines().find_map(|line| {

@@ -1,8 +1,7 @@
-//! The closed list of error codes: what each means, over HTTP, on the command line and in a
-//! browser.
+//! Defines the closed list of error codes for HTTP, the command line and browsers.
 //!
 //! # Invariants
-//! - A code is for ever: its text, its status and whether to retry do not change.
+//! - A code never changes, nor do its text, its status and whether to retry.
 //! - `docs/reference/formats/4-errors.md` lists the same codes; a test compares them.
 
 use std::fmt;
@@ -15,7 +14,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 macro_rules! codes {
     ($($variant:ident: $text:literal, $status:expr, $retry:literal, $meaning:literal;)*) => {
-        /// Why something was refused or failed. Alphabetical; stable for ever.
+        /// The reason why an operation was rejected or failed. The codes are in alphabetical order
+        /// and never change.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorCode { $(#[doc = $meaning] $variant,)* }
@@ -24,22 +24,22 @@ macro_rules! codes {
             /// Every code, in alphabetical order.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The code as programs read it.
+            /// Returns the code as programs read it.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),* }
             }
 
-            /// The HTTP status that it comes with; `None` if no server answers with it.
+            /// Returns the HTTP status of the code, or `None` if no server returns it.
             pub const fn http_status(self) -> Option<u16> {
                 match self { $(Self::$variant => $status),* }
             }
 
-            /// Whether the same request may succeed later without anybody changing anything.
+            /// Returns whether the same request may succeed later without any other change.
             pub const fn is_retryable(self) -> bool {
                 match self { $(Self::$variant => $retry),* }
             }
 
-            /// What it means, for people.
+            /// Returns the meaning of the code, for people.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning),* }
             }
@@ -214,18 +214,18 @@ pub struct ErrorBody {
 }
 
 impl ErrorResponse {
-    /// A refusal.
+    /// Creates a refusal.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let body = ErrorBody { code: code.as_str().to_owned(), message: message.into() };
         Self { error: Some(body) }
     }
 
-    /// The code, if it is one that this version knows.
+    /// Returns the code, if this version knows it.
     pub fn code(&self) -> Option<ErrorCode> {
         self.error.as_ref()?.code.parse().ok()
     }
 
-    /// The message for people.
+    /// Returns the message for people.
     pub fn message(&self) -> &str {
         self.error.as_ref().map_or("", |error| &error.message)
     }

@@ -1,4 +1,5 @@
-//! What `GET /v1/sync/events` says: Server-Sent Events (WHATWG HTML §9.2), one kind of them.
+//! Encodes and parses the events of `GET /v1/sync/events`: Server-Sent Events (WHATWG HTML §9.2) of
+//! one kind.
 //!
 //! ```text
 //! event: cursor
@@ -6,10 +7,10 @@
 //! data: {"cursor":1041,"count":1041,"digest":"…"}
 //! ```
 //!
-//! Lines that begin with a colon are comments: a sign of life between events.
+//! Lines that begin with a colon are comments: keep-alives between events.
 //!
 //! # Not here
-//! - Reading lines from a connection, and giving up on it → `replica::Listening`.
+//! - Reading lines from a connection, and its timeouts → `replica::EventStream`.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -17,9 +18,9 @@ use utoipa::ToSchema;
 
 /// The media type of a stream of events.
 pub const EVENT_STREAM: &str = "text/event-stream";
-/// The name of the one kind of event.
+/// The name of the only kind of event.
 const CURSOR: &str = "cursor";
-/// Bytes of an event's data: three members take about a hundred.
+/// The maximum bytes of an event's data: three members take about a hundred.
 const DATA_BYTES_MAX: usize = 4 << 10;
 
 /// The state of a vault, sent as an event.
@@ -36,20 +37,20 @@ pub struct VaultState {
 }
 
 impl VaultState {
-    /// A vault with this newest sequence number and this set.
+    /// Creates the state of a vault with this newest sequence number and this set.
     pub fn new(cursor: u64, fingerprint: crdt::Fingerprint) -> Self {
         let digest = Bytes::copy_from_slice(&fingerprint.digest_bytes());
         Self { cursor, count: fingerprint.count, digest }
     }
 
-    /// The event that says so.
+    /// Returns the event that announces this state.
     pub fn to_event(&self) -> String {
         let data = serde_json::to_string(self).expect("a digest has 16 bytes");
         format!("event: {CURSOR}\nid: {}\ndata: {data}\n\n", self.cursor)
     }
 }
 
-/// Puts lines together to events. Kinds of events that this version does not know are passed over.
+/// A parser that assembles events from lines. It skips events of kinds that this version lacks.
 #[derive(Clone, Debug, Default)]
 pub struct EventLineParser {
     name: String,
@@ -57,7 +58,7 @@ pub struct EventLineParser {
 }
 
 impl EventLineParser {
-    /// Takes a line without its end; answers with the event that it completes. `Err` is for people.
+    /// Adds a line without its end. Returns the event that it completes; the error is for people.
     pub fn push_line(&mut self, line: &str) -> Result<Option<VaultState>, String> {
         if line.is_empty() {
             return self.complete();
@@ -70,7 +71,7 @@ impl EventLineParser {
                 return Err(format!("the event is larger than {DATA_BYTES_MAX} bytes"));
             }
             "data" => self.data.push_str(value),
-            // Comments, ids, and what later versions may send.
+            // Comments, ids and fields of later versions are ignored.
             _ => {}
         }
         Ok(None)
@@ -93,7 +94,7 @@ mod tests {
         VaultState::new(cursor, crdt::Fingerprint { count: cursor + 1, digest: 0xfeed << 64 })
     }
 
-    /// What a reader makes of a stream.
+    /// Checks the events that a parser finds in a stream.
     fn check(text: &str, expected: &[VaultState]) {
         let mut reader = EventLineParser::default();
         let read = text.split('\n').filter_map(|line| reader.push_line(line).unwrap());
@@ -112,7 +113,7 @@ mod tests {
         check(&format!(": hello\n\nretry: 5\n{one}"), &[state(1)]);
         check(&format!("event: other\ndata: x\n\n{one}\n\n"), &[state(1)]);
         check("data: {}\n\nevent: cursor\n\n", &[]);
-        // Not complete without its empty line.
+        // An event is complete only with its empty line.
         check(one.trim_end(), &[]);
     }
 

@@ -1,9 +1,9 @@
-//! How binary fields look in JSON: timestamps as their text, contents as base64, digests as hex.
+//! Represents binary fields in JSON: timestamps as their text, contents as base64, digests as hex.
 //!
 //! A timestamp's text that is not canonical passes through as its own bytes, which are never 16, so
-//! that the one check of timestamps (`crdt::Timestamp::from_bytes`) refuses it with the right code.
+//! that the only check of timestamps (`crdt::Timestamp::from_bytes`) rejects it with its code.
 
-/// 16 bytes ⇄ the canonical text.
+/// Converts between 16 bytes and the canonical text of a timestamp.
 pub(crate) mod timestamp {
     use bytes::Bytes;
     use crdt::Timestamp;
@@ -29,7 +29,7 @@ pub(crate) mod timestamp {
     }
 }
 
-/// Bytes ⇄ base64 with padding (RFC 4648 §4).
+/// Converts between bytes and base64 with padding (RFC 4648 §4).
 pub(crate) mod base64 {
     use base64::Engine;
     use base64::prelude::BASE64_STANDARD;
@@ -51,7 +51,7 @@ pub(crate) mod base64 {
     }
 }
 
-/// 16 bytes ⇄ 32 lower-case hex digits.
+/// Converts between 16 bytes and 32 lower-case hex digits.
 pub(crate) mod digest {
     use bytes::Bytes;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -73,7 +73,7 @@ pub(crate) mod digest {
     }
 }
 
-/// The id of a key, or nothing ⇄ 16 hex digits, or an empty text.
+/// Converts between the id of a key and 16 hex digits, or between no bytes and an empty text.
 pub(crate) mod key_id {
     use bytes::Bytes;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -101,7 +101,7 @@ pub(crate) mod key_id {
     }
 }
 
-/// 64 bits ⇄ 16 lower-case hex digits: JSON's numbers end at 2⁵³.
+/// Converts between 64 bits and 16 lower-case hex digits, because numbers in JSON end at 2⁵³.
 pub(crate) mod hex64 {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -116,7 +116,7 @@ pub(crate) mod hex64 {
     }
 }
 
-/// A list of [`hex64`].
+/// Converts lists of integers like [`hex64`].
 pub(crate) mod hex64s {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,7 +1,7 @@
-//! What devices and servers say to each other: wire types, error codes, limits, and the sync round.
+//! Defines what devices and servers exchange: wire types, error codes, limits, and the sync round.
 //!
 //! # Invariants
-//! - Nothing here does I/O or reads a clock; the round is a state machine that others drive.
+//! - Nothing here does I/O or reads a clock; the round is a state machine that its callers drive.
 //! - Every wire type is one Rust struct for both encodings, JSON and protobuf
 //!   (`proto/warren.proto`).
 //! - Clients decide on an error's code alone; its message is for people.
@@ -29,20 +29,22 @@ pub use wire::{
     WireFingerprint, WireMessage, WireRangeBucket, WireRangeClaim, WireRangeDiff,
 };
 
-/// Messages that one request or answer carries at most, unless the server is told otherwise.
+/// The maximum number of messages in one request or answer, unless the server is configured
+/// otherwise.
 pub const MESSAGES_COUNT_MAX: usize = 40_000;
-/// Bytes of a request's body at most, unless the server is told otherwise.
+/// The maximum bytes of a request's body, unless the server is configured otherwise.
 pub const BODY_BYTES_MAX: usize = 16 << 20;
-/// Bytes of contents after which an answer ends and says `more`.
+/// The bytes of contents after which an answer ends with `more`.
 pub const PAGE_BYTES_MAX: usize = 8 << 20;
-/// How far ahead of the server's clock a message may be stamped.
+/// The maximum time in milliseconds that a message may be ahead of the server's clock.
 pub const DRIFT_MS_MAX: u64 = crdt::DRIFT_MS_MAX;
 
-/// The media type of people and `curl`.
+/// The media type for people and `curl`.
 pub const JSON: &str = "application/json";
-/// The media type of programs.
+/// The media type for programs.
 pub const PROTOBUF: &str = "application/x-protobuf";
-/// `GET /v1/sync/full` for programs: [`PullResponse`]s, each after its length as a varint.
+/// The media type of `GET /v1/sync/full` for programs: [`PullResponse`]s, each after its length as
+/// a varint.
 pub const PROTOBUF_SEQUENCE: &str = "application/x-protobuf-seq";
-/// `GET /v1/sync/full` for people: one [`PullResponse`] a line.
+/// The media type of `GET /v1/sync/full` for people: one [`PullResponse`] a line.
 pub const NDJSON: &str = "application/x-ndjson";

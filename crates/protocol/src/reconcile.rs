@@ -1,20 +1,20 @@
-//! Comparing the device's set with the server's, as a state machine
+//! Compares the device's set with the server's, as a state machine
 //! (`docs/reference/formats/8-reconcile.md`).
 //!
 //! ```text
-//!  claims: windows' sums, newest ids ─► findings: equal, parts, messages and wanted ids
-//!     ▲                                      │
-//!     └── sums or ids of parts that differ ◄─┘
+//!  claims: digests of windows, newest ids ─► diffs: equal, buckets, messages and wanted ids
+//!     ▲                                         │
+//!     └── digests or ids of differing buckets ◄─┘
 //! ```
-//! The device leads: it claims what it holds in ranges of time, and the server says where that is
-//! not what it holds. What differs is cut by count on both sides, so that it does not matter
+//! The device leads: it claims what it holds in ranges of time, and the server answers where its
+//! own set differs. Differing ranges are divided by count on both sides, so that it does not matter
 //! whether a set is spread over ten years or over one second.
 //!
 //! # Invariants
-//! - No I/O: the claims go where the caller sends them.
-//! - It ends: an answer makes a claim smaller, or one of ids, which is answered for good; and
-//!   after [`ROUNDS_COUNT_MAX`], or [`IDLE_ROUNDS_COUNT_MAX`] that find nothing, it ends whatever
-//!   the server says.
+//! - No I/O: the caller sends the claims.
+//! - The comparison terminates: an answer makes a claim smaller, or turns it into one of ids, whose
+//!   answer is final. After [`ROUNDS_COUNT_MAX`] requests, or [`IDLE_ROUNDS_COUNT_MAX`] that find
+//!   nothing, it ends whatever the server answers.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
@@ -23,38 +23,39 @@ use crdt::{Fingerprint, FingerprintWindow, Timestamp};
 
 use crate::wire::{ReconcileRequest, WireMessage, WireRangeClaim, WireRangeDiff};
 
-/// The newest messages, whose ids go with the first request: what both sides last wrote is where
-/// they most likely differ.
+/// The number of newest messages whose ids are sent with the first request, because the sides most
+/// likely differ in what they wrote last.
 const NEWEST_COUNT: usize = 64;
-/// Messages of a part whose ids are claimed at once.
+/// The number of messages in a range up to which their ids are claimed at once.
 const IDS_COUNT_MIN: usize = 64;
-/// Ids that are claimed without looking closer first: 64 KiB.
+/// The number of ids that are claimed without narrowing ranges down first: 64 KiB.
 const IDS_COUNT_FREE: usize = 8_192;
-/// Into how many sums a part is cut, and how few messages a sum is worth.
+/// The number of digests into which a range is divided, and the minimum messages for each.
 const PIECES_COUNT: usize = 16;
 const PIECE_MESSAGES_MIN: usize = 16;
-/// Bytes of a request, roughly: more claims wait for the next.
+/// The approximate maximum bytes of a request: more claims wait for the next one.
 const REQUEST_BYTES_MAX: usize = 2 << 20;
-/// Of a claim without its ids on the wire.
+/// The approximate bytes of a claim on the wire, without its ids.
 const CLAIM_BYTES: usize = 30;
-/// Requests of one comparison. Each moves up to [`REQUEST_BYTES_MAX`] of ids, a quarter of a
-/// million messages.
+/// The maximum number of requests of one comparison. Each carries up to [`REQUEST_BYTES_MAX`] of
+/// ids, a quarter of a million messages.
 const ROUNDS_COUNT_MAX: u32 = 1_000;
-/// Requests after each other that find nothing. Sums that differ are cut into sixteen until so few
-/// messages are left that they are listed, which takes ten of them for the largest sets.
+/// The maximum number of consecutive requests that find nothing. Differing ranges are divided into
+/// sixteen until few enough messages are left to list them, which takes ten requests for the
+/// largest sets.
 const IDLE_ROUNDS_COUNT_MAX: u32 = 64;
 
-/// A message of the device, as far as comparing needs it.
+/// A message of the device, reduced to what a comparison needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReconcileEntry {
-    /// The message's.
+    /// The timestamp of the message.
     pub timestamp: Timestamp,
-    /// [`Fingerprint::short_digest`] of the message.
+    /// The [`Fingerprint::short_digest`] of the message.
     pub id: u64,
 }
 
 impl ReconcileEntry {
-    /// Of a message.
+    /// Creates the entry of a message.
     pub fn from_message(timestamp: Timestamp, content: &[u8]) -> Self {
         Self { timestamp, id: Fingerprint::from_message(timestamp, content).short_digest() }
     }
@@ -64,16 +65,16 @@ impl ReconcileEntry {
     }
 }
 
-/// What an answer brought to light.
+/// The differences that an answer revealed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SetDifference {
-    /// Messages that the device lacked.
+    /// The messages that the device lacked.
     pub missing: Vec<WireMessage>,
-    /// Messages of the device that the server lacks.
+    /// The device's messages that the server lacks.
     pub wanted: Vec<Timestamp>,
 }
 
-/// The server's answer is none to what was asked.
+/// The error for an answer of the server that does not match the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the range diffs do not match the claims")]
 pub struct InvalidRangeDiffs;
@@ -83,14 +84,14 @@ pub struct InvalidRangeDiffs;
 pub struct SetReconciler {
     /// The device's messages, in order of time.
     items: Vec<ReconcileEntry>,
-    /// What is still to be claimed, in order of time.
+    /// The ranges that are still to be claimed, in order of time.
     open: VecDeque<PendingRange>,
-    /// What the last request claimed.
+    /// The ranges that the last request claimed.
     asked: Vec<PendingRange>,
     rounds: u32,
-    /// Since something was found.
+    /// The number of requests since a difference was found.
     idle_rounds: u32,
-    /// Of a request, roughly.
+    /// The approximate maximum bytes of a request.
     bytes_max: usize,
 }
 
@@ -98,17 +99,17 @@ pub struct SetReconciler {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PendingRange {
     time_range: Range<u64>,
-    /// Whether ids are claimed, or a sum.
+    /// Whether ids are claimed, instead of a digest.
     is_listed: bool,
 }
 
 impl SetReconciler {
-    /// Of the device's messages, in any order.
+    /// Creates a comparison of the device's messages, in any order.
     pub fn new(mut items: Vec<ReconcileEntry>) -> Self {
         items.sort_unstable();
         let newest = items.len().saturating_sub(NEWEST_COUNT);
         let newest_start = if newest == 0 { 0 } else { items[newest].hybrid_time() };
-        // The first range begins with time itself: who knows what the server has there.
+        // The first range begins at 0, because the server may have messages of any time.
         let older = items.iter().take_while(|item| item.hybrid_time() < newest_start);
         let windows = older
             .map(|item| FingerprintWindow::for_timestamp(item.timestamp).time_range().start)
@@ -126,7 +127,7 @@ impl SetReconciler {
         this
     }
 
-    /// The next request, or `None` when everything was compared.
+    /// Returns the next request, or `None` when everything was compared.
     pub fn request(&mut self) -> Option<ReconcileRequest> {
         let is_over = self.rounds == ROUNDS_COUNT_MAX || self.idle_rounds == IDLE_ROUNDS_COUNT_MAX;
         if self.open.is_empty() || is_over {
@@ -148,7 +149,8 @@ impl SetReconciler {
         Some(ReconcileRequest { claims })
     }
 
-    /// The request was too large for the server: asks less from here on. False if it cannot.
+    /// Reduces the size of later requests, because the last one was too large for the server.
+    /// Returns false if that is impossible.
     pub fn shrink_requests(&mut self) -> bool {
         let can = self.asked.len() > 1;
         self.bytes_max /= 2;
@@ -158,7 +160,7 @@ impl SetReconciler {
         can
     }
 
-    /// Takes note of the findings of an answer.
+    /// Handles the range diffs of an answer.
     pub fn handle_response(
         &mut self,
         findings: Vec<WireRangeDiff>,
@@ -185,8 +187,8 @@ impl SetReconciler {
         let count: usize = parts.iter().map(|(_, parts)| parts.compared).sum();
         let differing = parts.iter().flat_map(|(_, parts)| &parts.ranges);
         let ids: usize = differing.clone().map(|range| self.within(range).len()).sum();
-        // Where most parts differ, looking closer would only show that most of what is in them
-        // does.
+        // If most buckets differ, narrowing them down would only show that most of their parts
+        // differ, too.
         let listing = ids <= IDS_COUNT_FREE || differing.count() * 2 > count;
         // From the last to the first, so that the places stay right.
         for (place, parts) in parts.into_iter().rev() {
@@ -217,14 +219,14 @@ impl SetReconciler {
         claim
     }
 
-    /// The device's messages in a range.
+    /// Returns the device's messages in a range.
     fn within(&self, time_range: &Range<u64>) -> &[ReconcileEntry] {
         let place =
             |hybrid_time| self.items.partition_point(|item| item.hybrid_time() < hybrid_time);
         &self.items[place(time_range.start)..place(time_range.end)]
     }
 
-    /// A claim of ids was answered: what is left of it.
+    /// Handles the answer to a claim of ids. Returns the rest that was not examined.
     fn resolve_ids(
         &self,
         open: &PendingRange,
@@ -247,7 +249,7 @@ impl SetReconciler {
         Ok((!rest.is_empty()).then_some(PendingRange { time_range: rest, is_listed: true }))
     }
 
-    /// A claim of a sum was answered: where it differs.
+    /// Handles the answer to a claim of a digest. Returns the ranges that differ.
     fn find_differing(
         &self,
         open: &PendingRange,
@@ -271,7 +273,7 @@ impl SetReconciler {
         Ok(parts)
     }
 
-    /// What to claim next of a range that differs.
+    /// Returns the next claims for a range that differs.
     fn split(&self, time_range: Range<u64>, listing: bool) -> Vec<PendingRange> {
         let items = self.within(&time_range);
         if listing || items.len() <= IDS_COUNT_MIN {
@@ -280,7 +282,7 @@ impl SetReconciler {
         let piece = PIECE_MESSAGES_MIN.max(items.len().div_ceil(PIECES_COUNT));
         let mut starts = vec![time_range.start];
         for item in items.iter().step_by(piece).skip(1) {
-            // Messages of one moment stay together.
+            // Messages with the same hybrid time stay together.
             if *starts.last().expect("not empty") < item.hybrid_time() {
                 starts.push(item.hybrid_time());
             }
@@ -304,7 +306,7 @@ impl SetReconciler {
     }
 }
 
-/// The parts of a range that differ, and how many were compared to find them.
+/// The parts of a range that differ, and the number of compared parts.
 struct DifferingRanges {
     ranges: Vec<Range<u64>>,
     compared: usize,

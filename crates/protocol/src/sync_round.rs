@@ -1,86 +1,88 @@
-//! The sync round as a state machine: which request a device makes next, and when it is done.
+//! Implements the sync round as a state machine: it decides which request a device makes next, and
+//! when the round is done.
 //!
 //! ```text
-//!          ┌─ behind ──────────┐
-//!   start ─┴► Pull ─► Push ────┴─► equal? ─yes─► Done
+//!          ┌─ stale cursor ────┐
+//!   start ─┴► Pull ─► Push ────┴─► in sync? ─yes─► Done
 //!              ▲                     │ no, first time
 //!              └───── Reconcile ◄────┘
 //! ```
-//! The cursor makes the common round one pull and one push; the fingerprint, which every answer
-//! carries, says whether the two sets are then equal. If they are not (a restored server, a lost
-//! file), the sides compare what they hold ([`crate::SetReconciler`]), and go on.
+//! With the cursor, a common round is one pull and one push. The fingerprint, which every answer
+//! contains, shows whether the two sets are then equal. If they are not (a restored server, a lost
+//! file), the sides compare their sets ([`crate::SetReconciler`]), and the round continues.
 //!
 //! # Invariants
-//! - No I/O: the device says how it stands, the round says what to do (`replica::sync` does it).
-//! - A round ends: a page that does not move the cursor counts as the last, and repair happens
-//!   once.
+//! - No I/O: the device passes in its state, the round returns the next step (`replica::sync` takes
+//!   it).
+//! - A round terminates: a page that does not move the cursor counts as the last one, and the sets
+//!   are reconciled only once.
 
 use crdt::Fingerprint;
 
-/// How the device stands before a step.
+/// The state of the device before a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceState {
-    /// The sequence number up to which it has what the server has.
+    /// The sequence number up to which the device has everything of the server.
     pub cursor: u64,
-    /// Whether it has messages that the server has not acknowledged.
+    /// Whether the device has messages that the server has not acknowledged.
     pub has_unsent: bool,
-    /// All its messages, sent or not.
+    /// The fingerprint of all its messages, sent or not.
     pub fingerprint: Fingerprint,
 }
 
-/// What a [`crate::PullResponse`] said, without its messages.
+/// The content of a [`crate::PullResponse`], without its messages.
 #[derive(Clone, Copy, Debug)]
 pub struct PullOutcome {
-    /// Its cursor.
+    /// The cursor in the response.
     pub cursor: u64,
-    /// Whether more follow.
+    /// Whether more messages follow.
     pub more: bool,
-    /// The server's set.
+    /// The fingerprint of the server's set.
     pub fingerprint: Fingerprint,
 }
 
-/// What a [`crate::PushResponse`] said.
+/// The content of a [`crate::PushResponse`].
 #[derive(Clone, Copy, Debug)]
 pub struct PushOutcome {
-    /// Messages that were new to the server.
+    /// The number of messages that were new to the server.
     pub stored: u64,
     /// The server's newest sequence number.
     pub cursor: u64,
-    /// The server's set.
+    /// The fingerprint of the server's set.
     pub fingerprint: Fingerprint,
 }
 
 impl PushOutcome {
-    /// The device's cursor after this answer: its own messages need not come back to it, unless
-    /// another device's arrived before them.
+    /// Returns the device's cursor after this answer. The device need not pull its own messages,
+    /// unless another device's messages arrived before them.
     pub fn cursor_after(&self, device_cursor: u64) -> u64 {
         let nobody_between = self.cursor.checked_sub(self.stored) == Some(device_cursor);
         if nobody_between { self.cursor } else { device_cursor }
     }
 }
 
-/// What to do next.
+/// The next step of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncStep {
-    /// Ask for what arrived after the device's cursor.
+    /// Request the messages that arrived after the device's cursor.
     Pull,
     /// Send a page of unsent messages.
     Push,
-    /// Find out where the sets differ: take what the device lacks, mark as unsent what the server
-    /// lacks, and go on.
+    /// Find the differences of the sets: take what the device lacks, mark as unsent what the server
+    /// lacks, and continue.
     Reconcile,
-    /// Nothing more to exchange.
+    /// There is nothing more to exchange.
     Done(SyncOutcome),
 }
 
-/// How a round ended.
+/// The result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncOutcome {
-    /// Whether device and server hold the same set.
+    /// Whether device and server have the same set.
     pub in_sync: bool,
     /// Whether the sets had to be compared.
     pub reconciled: bool,
-    /// The server's set.
+    /// The fingerprint of the server's set.
     pub server: Fingerprint,
 }
 
@@ -92,12 +94,12 @@ pub struct SyncRound {
 }
 
 impl SyncRound {
-    /// A fresh one.
+    /// Creates a round that begins with a pull.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The step that follows from how the device stands.
+    /// Returns the step that follows from the state of the device.
     pub fn next(&mut self, device: &DeviceState) -> SyncStep {
         let Some(server) = self.server else { return SyncStep::Pull };
         if server.more || server.cursor > device.cursor {
@@ -115,19 +117,18 @@ impl SyncRound {
         SyncStep::Reconcile
     }
 
-    /// Takes note of an answer to [`SyncStep::Pull`]; `device_cursor` is the one that was asked
-    /// with.
+    /// Handles an answer to [`SyncStep::Pull`]; `device_cursor` is the cursor of the request.
     pub fn handle_pull(&mut self, answer: PullOutcome, device_cursor: u64) {
         let moved = answer.cursor > device_cursor;
         self.server = Some(PullOutcome { more: answer.more && moved, ..answer });
     }
 
-    /// Takes note that others have pushed since the last pull, and the push was to follow it.
+    /// Handles the refusal of a push because other devices have pushed since the last pull.
     pub fn handle_stale_cursor(&mut self) {
         self.server = None;
     }
 
-    /// Takes note of an answer to [`SyncStep::Push`].
+    /// Handles an answer to [`SyncStep::Push`].
     pub fn handle_push(&mut self, answer: PushOutcome) {
         let PushOutcome { cursor, fingerprint, .. } = answer;
         self.server = Some(PullOutcome { cursor, more: false, fingerprint });
@@ -142,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Messages are numbers here; the server keeps them in order of arrival.
+    /// A model of the server: messages are numbers, kept in order of arrival.
     #[derive(Default, Clone)]
     struct ModelServer(Vec<u64>);
 
@@ -205,7 +206,7 @@ mod tests {
             }
         }
 
-        /// One round; the answer of step number `lost` never arrives. None if it was lost.
+        /// Runs one round. Returns `None` if the answer of step number `lost` does not arrive.
         fn sync(&mut self, server: &mut ModelServer, lost: Option<usize>) -> Option<SyncOutcome> {
             let mut round = SyncRound::new();
             for step in 0..1_000 {
@@ -300,7 +301,7 @@ mod tests {
             let mut server = ModelServer::default();
             let mut devices: [ModelDevice; 3] = Default::default();
             for (device, message, lost) in edits {
-                // A message's number says whose it is, so that no two devices make the same one.
+                // A message's number contains its device, so no two devices create the same one.
                 devices[device].messages.entry(message * 3 + device as u64).or_insert(false);
                 devices[device].sync(&mut server, lost);
             }

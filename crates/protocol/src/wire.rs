@@ -1,9 +1,9 @@
-//! The wire types, each one struct for JSON and protobuf (`docs/reference/formats/3-http-api.md`).
+//! Defines the wire types, each one struct for JSON and protobuf
+//! (`docs/reference/formats/3-http-api.md`).
 //!
 //! # Invariants
 //! - Field names and tags are those of `proto/warren.proto`; a test compares them.
-//! - A decoded type is not yet checked: [`WireMessage`] becomes a [`crdt::Message`] in one place,
-//!   here.
+//! - A decoded type is not checked yet: [`WireMessage`] becomes a [`crdt::Message`] only here.
 
 mod erase;
 mod reconcile;
@@ -369,7 +369,7 @@ impl From<crdt::EncryptionMode> for WireEncryptionMode {
 }
 
 impl WireEncryptionMode {
-    /// As a value to compare; `None` if the key's id has not 8 bytes.
+    /// Converts the mode for comparison. Returns `None` if the key's id does not have 8 bytes.
     pub fn to_crdt(&self) -> Option<crdt::EncryptionMode> {
         crdt::EncryptionMode::from_bytes(&self.key_id)
     }
@@ -383,14 +383,14 @@ impl From<crdt::Fingerprint> for WireFingerprint {
 }
 
 impl WireFingerprint {
-    /// As a value to compare; `None` if the digest has not 16 bytes.
+    /// Converts the fingerprint for comparison. Returns `None` if its digest has not 16 bytes.
     pub fn to_crdt(&self) -> Option<crdt::Fingerprint> {
         let digest = u128::from_be_bytes(<[u8; 16]>::try_from(&self.digest[..]).ok()?);
         Some(crdt::Fingerprint { count: self.count, digest })
     }
 }
 
-/// Requests that carry a password, and the answer that carries a token, print without them.
+/// Implements `Debug` without the passwords in requests and the token in a response.
 macro_rules! redacted_debug {
     ($($type:ident),*) => {$(
         impl std::fmt::Debug for $type {

@@ -1,11 +1,12 @@
-//! Where a database's file is: a pool of files in the origin's private file system, or memory.
+//! Stores a database's file in a pool of files in the origin's private file system, or in memory.
 //!
-//! A pool has a directory of its own, so that databases do not wait for each other. Besides the
-//! database it holds one small file: the database's identity, which no copy takes along.
+//! Each pool has its own directory, so that databases do not wait for each other. In addition to
+//! the database it holds one small file: the database's identity, which is not included in copies.
 //!
 //! # Invariants
-//! - Whatever replaces the database is whole, and opens, before the database is removed; and a worker
-//!   that finds none puts it there. So one that ends at any moment leaves the one or the other.
+//! - A replacement of the database is complete, and opens, before the database is removed; a worker
+//!   that finds no database uses the replacement. So a worker that ends at any moment leaves one or
+//!   the other.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -24,12 +25,12 @@ const VFS: &std::ffi::CStr = c"warren";
 /// The name of the database within its pool.
 const FILE: &str = "database";
 const IDENTITY: &str = "identity";
-/// A file that is to take the database's place.
+/// A file that will replace the database.
 const IMPORTED: &str = "arrived";
-/// Database, WAL, journal, identity, a file that is being imported, and one to spare.
+/// The number of files in a pool: database, WAL, journal, identity, imported file, and a spare one.
 const POOL_FILES_COUNT: usize = 6;
 
-/// What opens a file.
+/// The key of an encrypted file.
 #[derive(PartialEq, Eq)]
 pub(crate) enum StorageKey {
     Raw(Zeroizing<[u8; 32]>),
@@ -37,7 +38,7 @@ pub(crate) enum StorageKey {
 }
 
 pub(crate) struct BrowserStorage {
-    /// `None`: in memory.
+    /// The pool of files, or `None` if the database is in memory.
     pool: Option<OpfsSAHPoolUtil>,
     key: RefCell<Option<StorageKey>>,
 }
@@ -47,7 +48,7 @@ impl BrowserStorage {
         Self { pool: None, key: RefCell::new(None) }
     }
 
-    /// Takes the pool of this name; one worker has it at a time.
+    /// Acquires the pool of this name; only one worker can have it at a time.
     pub(crate) async fn acquire(name: &str, key: Option<StorageKey>) -> Result<Self> {
         let vfs = VFS.to_str().expect("it is ASCII");
         let options = OpfsSAHPoolCfgBuilder::new()
@@ -64,25 +65,25 @@ impl BrowserStorage {
         Ok(Self { pool: Some(pool), key: RefCell::new(key) })
     }
 
-    /// A connection to the file.
+    /// Opens a connection to the file.
     pub(crate) fn connect(&self) -> Result<Connection> {
         let Some(pool) = &self.pool else { return Ok(Connection::open_in_memory()?) };
         finish_replacing(pool)?;
         connect_to(FILE, self.key.borrow().as_ref())
     }
 
-    /// Whether the file is encrypted.
+    /// Returns whether the file is encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.key.borrow().is_some()
     }
 
-    /// Whether this opens the file; `None`: whether it opens without a key. What is in memory, any
-    /// key opens.
+    /// Returns whether this key opens the file; `None` stands for no key. A database in memory
+    /// accepts every key.
     pub(crate) fn has_key(&self, key: Option<&StorageKey>) -> bool {
         self.pool.is_none() || self.key.borrow().as_ref() == key
     }
 
-    /// Encrypts the file with another key, or with none. Its connection is closed.
+    /// Encrypts the file with another key, or decrypts it. Its connection must be closed.
     pub(crate) fn rekey(&self, key: Option<StorageKey>) -> Result<()> {
         let pool = self.pool()?;
         let made = self.encrypt_copy(pool, key.as_ref());
@@ -99,8 +100,8 @@ impl BrowserStorage {
         remove(pool, IMPORTED)?;
         pool.import_db_unchecked(IMPORTED, &pool.export_db(FILE)?)?;
         let copy = connect_to(IMPORTED, self.key.borrow().as_ref())?;
-        // The space that a cipher needs in each page is made by a VACUUM, which WAL mode forbids, and
-        // whose temporary database is in plain.
+        // A VACUUM reserves the space that a cipher needs in each page. WAL mode forbids it, and
+        // its temporary database is not encrypted.
         copy.pragma_update(None, "journal_mode", "delete")?;
         copy.pragma_update(None, "temp_store", "memory")?;
         match key {
@@ -119,7 +120,7 @@ impl BrowserStorage {
         close(copy)
     }
 
-    /// Tells this file from its copies.
+    /// Returns the identity that distinguishes this file from its copies.
     pub(crate) fn identity(&self) -> Result<String> {
         let Some(pool) = &self.pool else { return Ok(random_identity()) };
         if pool.contains(IDENTITY)? {
@@ -131,12 +132,12 @@ impl BrowserStorage {
         Ok(identity)
     }
 
-    /// The file's bytes. Its connection is closed.
+    /// Returns the file's bytes. Its connection must be closed.
     pub(crate) fn export(&self) -> Result<Vec<u8>> {
         Ok(self.pool()?.export_db(FILE)?)
     }
 
-    /// Puts another file in the place of the database, if it opens. Its connection is closed.
+    /// Replaces the database by another file, if that opens. The connection must be closed.
     pub(crate) fn import(&self, bytes: &[u8]) -> Result<()> {
         let pool = self.pool()?;
         remove(pool, IMPORTED)?;
@@ -163,7 +164,7 @@ impl BrowserStorage {
     }
 }
 
-/// Nobody else has a connection to the file, so the WAL needs no shared memory.
+/// Opens a connection. There is no other one to the file, so the WAL needs no shared memory.
 fn connect_to(file: &str, key: Option<&StorageKey>) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
     let db = Connection::open_with_flags_and_vfs(file, flags, c"multipleciphers-warren")?;
@@ -175,7 +176,7 @@ fn connect_to(file: &str, key: Option<&StorageKey>) -> Result<Connection> {
         }
     }
     db.pragma_update(None, "locking_mode", "exclusive")?;
-    // The file is Warren's own: what does not open it is the key, or that there is none.
+    // The file is always Warren's, so a failure means that the key is wrong or missing.
     replica::check_key(&db, true)?;
     db.pragma_update(None, "journal_mode", "wal")?;
     db.pragma_update(None, "synchronous", "normal")?;
@@ -186,7 +187,8 @@ fn close(db: Connection) -> Result<()> {
     Ok(db.close().map_err(|(_, error)| error)?)
 }
 
-/// What arrived was found to open; it takes the place of a database that was removed for it.
+/// Completes an interrupted replacement: an imported file, which was found to open, replaces a
+/// database that was removed for it.
 fn finish_replacing(pool: &OpfsSAHPoolUtil) -> Result<()> {
     if !pool.contains(FILE)? && pool.contains(IMPORTED)? {
         pool.import_db_unchecked(FILE, &pool.export_db(IMPORTED)?)?;

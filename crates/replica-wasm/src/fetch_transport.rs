@@ -1,8 +1,8 @@
-//! The transport over the browser's `fetch`: protobuf, every wait bounded.
+//! Implements the transport over the browser's `fetch`: protobuf, a timeout for every wait.
 //!
 //! # Invariants
-//! - While the network is waited for, the connection is the page's: the turn is given back before
-//!   each request and taken again before its answer is looked at.
+//! - During a network request, the connection belongs to the page: the lock is released before each
+//!   request and acquired again before its answer is processed.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,11 +21,11 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, Headers, ReadableStreamReadResult, RequestInit, Response};
 
-/// For one request and its answer, whatever the size of the page.
+/// The timeout for one request and its answer, whatever the size of the page.
 const REQUEST_TIMEOUT_MS: i32 = 120_000;
-/// Between two pieces of a stream.
+/// The timeout between two chunks of a stream.
 const READ_TIMEOUT_MS: i32 = 60_000;
-/// As a page of a stream.
+/// The maximum bytes of a chunk: as many as in a page of a stream.
 const PIECE_BYTES_MAX: u32 = 256 << 10;
 
 #[wasm_bindgen]
@@ -37,19 +37,19 @@ extern "C" {
     #[wasm_bindgen(js_name = clearTimeout)]
     fn clear_timeout(timeout: &JsValue);
 
-    /// A `ReadableStream`.
+    /// The browser's `ReadableStream`.
     type Stream;
     #[wasm_bindgen(method, catch, js_name = getReader)]
     fn reader(this: &Stream, options: &JsValue) -> Result<Reader, JsValue>;
-    /// One that reads into the memory that it is given and takes, or, where browsers cannot do that
-    /// with a response, one that makes its own.
+    /// A reader that fills the memory that it is given, or one that allocates its own, if the
+    /// browser cannot do the former with a response.
     type Reader;
     #[wasm_bindgen(method)]
     fn read(this: &Reader, memory: &Uint8Array) -> Promise;
     #[wasm_bindgen(method)]
     fn cancel(this: &Reader) -> Promise;
 
-    /// Whose turn on the connection it is: `acquire` and `release` of the worker's mutex.
+    /// The lock on the connection: `acquire` and `release` of the worker's mutex.
     #[derive(Clone)]
     pub type ConnectionLock;
     #[wasm_bindgen(method, catch)]
@@ -71,7 +71,7 @@ impl FetchTransport {
         Self { server: server.trim_end_matches('/').to_owned(), signal, turns }
     }
 
-    /// `GET` of a path, as `T`.
+    /// Sends a `GET` request and decodes the answer as `T`.
     pub(crate) async fn get<T: Message + Default>(&self, path: &str, token: &str) -> Result<T> {
         self.call(path, Some(token), None).await
     }
@@ -94,7 +94,7 @@ impl FetchTransport {
         self.turns.release();
         let answer = self.bytes(path, token, body).await;
         self.acquire_connection().await?;
-        // Messages are parts of these bytes, and no copies.
+        // Messages are slices of these bytes, not copies.
         T::decode(Bytes::from(answer?))
             .map_err(|source| Error::Unreachable(format!("invalid response: {source}")))
     }
@@ -109,7 +109,7 @@ impl FetchTransport {
         read(&self.send(path, token, body, (PROTOBUF, &signal)).await?).await
     }
 
-    /// An answer that is not a refusal; its body is yet to come.
+    /// Returns a response that is not a refusal; its body has not been read yet.
     async fn send(
         &self,
         path: &str,
@@ -130,8 +130,8 @@ impl FetchTransport {
         Ok(response)
     }
 
-    /// Listens to `GET /v1/sync/events` until it ends; `on_state` hears that there is something new.
-    /// No turn is needed for that.
+    /// Subscribes to `GET /v1/sync/events` until the stream ends, and calls `on_state` for each new
+    /// state. The connection's lock is not needed for that.
     pub(crate) async fn listen(&self, token: &str, on_state: &Function) -> Result<()> {
         let (path, accept) = ("/v1/sync/events", (PROTOBUF, &self.signal));
         let response = self.send(path, Some(token), None, accept).await?;
@@ -170,7 +170,7 @@ fn request(
     Ok(init)
 }
 
-/// The whole body, as long as it is one of ours.
+/// Reads the whole body, up to the maximum size of Warren's answers.
 async fn read(response: &Response) -> Result<Vec<u8>> {
     let mut body = Vec::new();
     if response.body().is_none() {
@@ -191,11 +191,11 @@ fn unreachable(error: &JsValue) -> Error {
     Error::Unreachable(message.unwrap_or_else(|| format!("{error:?}")))
 }
 
-/// A body, piece by piece.
+/// A reader of a body in chunks.
 struct BodyChunks {
     reader: Reader,
-    /// Where the next piece goes. Pieces with memory of their own wait for the collector, which lets
-    /// a hundred megabytes of them come together.
+    /// The memory for the next chunk. Chunks with memory of their own would wait for the garbage
+    /// collector, which lets them grow to a hundred megabytes.
     memory: Uint8Array,
     timeout_ms: i32,
 }
@@ -228,13 +228,13 @@ impl BodyChunks {
 
 impl Drop for BodyChunks {
     fn drop(&mut self) {
-        // Whoever stops reading closes the connection; nobody waits for that. A stream that failed
-        // refuses it, and the refusal must have been listened to.
+        // Cancelling closes the connection, and its result is not awaited. A stream that failed
+        // rejects the promise, and an unhandled rejection must be avoided.
         drop(JsFuture::from(self.reader.cancel()));
     }
 }
 
-/// What the promise comes to, or a refusal after so long.
+/// Returns the promise's result, or an error after the timeout.
 async fn with_timeout(ms: i32, promise: &Promise) -> std::result::Result<JsValue, JsValue> {
     let mut timeout = JsValue::NULL;
     let too_late = Promise::new(&mut |_, reject| {
@@ -292,7 +292,7 @@ impl AsyncTransport for FetchTransport {
     }
 }
 
-/// `GET /v1/sync/full`, page by page.
+/// The pages of `GET /v1/sync/full`.
 struct FetchPageStream {
     pieces: BodyChunks,
     decoder: PageDecoder,

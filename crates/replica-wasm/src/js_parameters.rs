@@ -1,4 +1,4 @@
-//! JavaScript's values as SQLite's: what is bound to a statement.
+//! Converts JavaScript's values to SQLite's, for the parameters of statements.
 
 use js_sys::{Array, BigInt, Uint8Array};
 use protocol::ErrorCode;
@@ -8,10 +8,10 @@ use wasm_bindgen::{JsCast, JsValue};
 
 use crate::wasm_error::{Result, WasmError};
 
-/// Beyond it, a number may stand for several integers.
+/// The largest safe integer: a greater number may represent several integers.
 const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
-/// One parameter.
+/// A parameter of a statement.
 pub(crate) struct JsParameter(Value);
 
 impl ToSql for JsParameter {
@@ -20,12 +20,12 @@ impl ToSql for JsParameter {
     }
 }
 
-/// The parameters of a statement, in order.
+/// Converts the parameters of a statement, in order.
 pub(crate) fn read(values: &Array) -> Result<Vec<JsParameter>> {
     values.iter().map(|value| one(&value).map(JsParameter)).collect()
 }
 
-/// A value of a cell.
+/// Converts the value of a cell.
 pub(crate) fn value(value: &JsValue) -> Result<replica::Value> {
     Ok(match one(value)? {
         Value::Null => replica::Value::Null,
@@ -66,7 +66,8 @@ fn one(value: &JsValue) -> Result<Value> {
     ))
 }
 
-/// JavaScript has one kind of number: whole ones are integers, as people mean them.
+/// Converts a number. JavaScript has only one kind of number: whole ones become integers, as people
+/// mean them.
 fn from_number(number: f64) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "whole, and within 53 bits")]
     if number.fract() == 0.0 && number.abs() <= SAFE_INTEGER_MAX {

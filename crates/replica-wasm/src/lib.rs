@@ -1,12 +1,13 @@
-//! The replica in a browser: what `web/client`'s worker calls (`client/src/shared/wasm-engine.ts`).
+//! Exports the replica to a browser: `web/client`'s worker calls it
+//! (`client/src/shared/wasm-engine.ts`).
 //!
 //! One worker owns a database: SQLite in this module, its files in the origin's private file system
-//! (`browser_storage.rs`) or in memory. There is one connection, which the page's statements and
-//! the sync take turns on.
+//! (`browser_storage.rs`) or in memory. There is one connection, on which the page's statements and
+//! the sync take turns.
 //!
 //! # Invariants
-//! - Nothing here is decided: rules of the sync are `replica`'s, and who may call when is the
-//!   worker's.
+//! - Nothing is decided here: the rules of the sync are in `replica`, and the worker decides who
+//!   may call when.
 //! - Every failure is a JavaScript `Error` with a `code` (`wasm_error.rs`).
 #![cfg(target_family = "wasm")]
 

@@ -1,5 +1,5 @@
-//! Rows on their way to a tab: few large arrays instead of many small values, because what crosses
-//! from wasm to JavaScript, and from worker to tab, costs by the piece.
+//! Packs rows for a tab into few large arrays instead of many small values, because each value that
+//! crosses from wasm to JavaScript, and from worker to tab, has a fixed cost.
 
 use js_sys::{BigInt64Array, Float64Array, Uint8Array, Uint32Array};
 use rusqlite::types::ValueRef;
@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::wasm_error::Result;
 
-/// Beyond it a number would not be exact.
+/// The largest integer that a JavaScript number represents exactly.
 const SAFE_INTEGER_MAX: i64 = (1 << 53) - 1;
 
 const NULL: u8 = 0;
@@ -17,7 +17,7 @@ const TEXT: u8 = 2;
 const BLOB: u8 = 3;
 const INTEGER: u8 = 4;
 
-/// Collects cells, row by row.
+/// A collector of cells, row by row.
 #[derive(Default)]
 pub(crate) struct RowPacker {
     columns: Vec<String>,
@@ -31,8 +31,8 @@ pub(crate) struct RowPacker {
 }
 
 impl RowPacker {
-    /// Runs the statement. Its columns are known after its first step: a statement that was kept may
-    /// be older than the schema, and is prepared anew then.
+    /// Runs the statement. Its columns are read after its first step, because a cached statement
+    /// may be older than the schema, and is prepared again then.
     pub(crate) fn run(statement: &mut Statement<'_>, parameters: impl Params) -> Result<Self> {
         let mut packer = None;
         let mut rows = statement.query(parameters)?;
@@ -85,7 +85,7 @@ impl RowPacker {
 
     fn text(&mut self, text: &str) {
         self.texts.push_str(text);
-        // JavaScript counts in UTF-16.
+        // JavaScript counts UTF-16 code units.
         let units = if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
         self.text_lengths.push(length(units));
     }

@@ -1,4 +1,4 @@
-//! Which tables are read and written: what live queries go by.
+//! Watches which tables are read and written, for live queries.
 
 use std::collections::BTreeSet;
 use std::mem::take;
@@ -9,10 +9,10 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 use crate::wasm_error::Result;
 
-/// Warren's own tables.
+/// The prefix of Warren's own tables.
 const OWN_PREFIX: &str = "warren_";
 
-/// Watches a connection.
+/// A watcher of a connection.
 #[derive(Default)]
 pub(crate) struct TableWatcher {
     read: Arc<Mutex<TableSet>>,
@@ -22,7 +22,7 @@ pub(crate) struct TableWatcher {
 #[derive(Default)]
 struct TableSet {
     all: BTreeSet<String>,
-    /// Rows are written one after the other, to the same table mostly.
+    /// The table that was written last: consecutive rows are mostly written to the same table.
     last: String,
 }
 
@@ -38,8 +38,8 @@ impl TableSet {
 }
 
 impl TableWatcher {
-    /// Begins to watch. SQLite tells of reads when a statement is prepared, and of writes row by
-    /// row, those of triggers, of foreign keys and of the sync too.
+    /// Starts watching. SQLite reports reads when a statement is prepared, and writes row by row,
+    /// including those of triggers, of foreign keys and of the sync.
     pub(crate) fn start(db: &mut Connection) -> Result<Self> {
         let watch = Self::default();
         let read = Arc::clone(&watch.read);
@@ -54,14 +54,14 @@ impl TableWatcher {
         Ok(watch)
     }
 
-    /// The tables that a statement reads.
+    /// Returns the tables that a statement reads.
     pub(crate) fn tables_read(&self, db: &Connection, sql: &str) -> Result<Vec<String>> {
         take(&mut *lock(&self.read));
         db.prepare(sql)?;
         Ok(take(&mut *lock(&self.read)).all.into_iter().collect())
     }
 
-    /// The tables that were written to since this was asked last.
+    /// Returns the tables that were written to since the last call.
     pub(crate) fn take_written(&self) -> Vec<String> {
         take(&mut *lock(&self.written)).all.into_iter().collect()
     }

@@ -1,4 +1,4 @@
-//! Errors as JavaScript has them: an `Error` with a `code`.
+//! Converts errors to JavaScript's form: an `Error` with a `code`.
 
 use js_sys::{Error, Reflect};
 use protocol::ErrorCode;
@@ -6,7 +6,7 @@ use rsqlite_vfs::VfsErrorCode;
 use sqlite_wasm_vfs::sahpool::OpfsSAHError;
 use wasm_bindgen::JsValue;
 
-/// Why something was not done.
+/// An error with its code.
 #[derive(Debug)]
 pub struct WasmError {
     code: ErrorCode,
@@ -24,7 +24,7 @@ impl WasmError {
 impl From<WasmError> for JsValue {
     fn from(failure: WasmError) -> Self {
         let error = Error::new(&failure.message);
-        // An object that was just made takes a member.
+        // A new object always accepts a member.
         drop(Reflect::set(&error, &"code".into(), &failure.code.as_str().into()));
         error.into()
     }
@@ -59,14 +59,14 @@ fn opfs_code(error: &OpfsSAHError) -> ErrorCode {
     }
 }
 
-/// The exception's name, or an empty text if what was thrown has none.
+/// Returns the exception's name, or an empty text if the thrown value has none.
 fn exception_name(thrown: &JsValue) -> String {
     Reflect::get(thrown, &"name".into()).ok().and_then(|name| name.as_string()).unwrap_or_default()
 }
 
-/// The code for an exception of the browser's files, by the exception's name. The File System
-/// standard (<https://fs.spec.whatwg.org>) says which exception stands for which fault; messages
-/// differ between browsers and versions.
+/// Returns the code for an exception of the browser's files, by the exception's name. The File
+/// System standard (<https://fs.spec.whatwg.org>) defines which exception stands for which fault;
+/// messages differ between browsers and versions.
 fn exception_code(name: &str) -> ErrorCode {
     match name {
         // Another worker has the file, or had it a moment ago.

@@ -1,4 +1,4 @@
-//! What the worker holds: an open database.
+//! Exports an open database to the browser's worker.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,8 +27,8 @@ const KEY_BYTES: usize = 32;
 #[wasm_bindgen(js_name = Replica)]
 pub struct WasmReplica {
     storage: BrowserStorage,
-    /// `None` only while the file is replaced, and after `close`. What waits for the network keeps
-    /// it open: the worker ends that first.
+    /// The open database; `None` only while the file is replaced, and after `close`. Calls that
+    /// wait for the network keep it open, so the worker ends them first.
     open: RefCell<Option<Rc<OpenDatabase>>>,
     name: String,
 }
@@ -38,7 +38,7 @@ struct OpenDatabase {
     watch: TableWatcher,
 }
 
-/// Opens a database, or makes it.
+/// Opens a database, or creates it.
 #[wasm_bindgen(js_name = openReplica)]
 pub async fn open_replica(name: String, key: JsValue, in_memory: bool) -> Result<WasmReplica> {
     let key = read_key(&key)?;
@@ -87,7 +87,7 @@ impl WasmReplica {
         open.ok_or_else(|| WasmError::new(ErrorCode::Closed, "this database is closed"))
     }
 
-    /// Closes the database for as long as `work` takes.
+    /// Closes the database during `work`.
     fn while_closed<T>(&self, work: impl FnOnce(&BrowserStorage) -> Result<T>) -> Result<T> {
         self.open.replace(None);
         let done = work(&self.storage);
@@ -95,7 +95,7 @@ impl WasmReplica {
         done
     }
 
-    /// Runs one statement; or several, if there are no parameters. The rows are the last one's.
+    /// Runs one statement, or several without parameters. The rows are those of the last one.
     pub fn run(&self, sql: &str, parameters: &Array) -> Result<PackedRows> {
         let open = self.open_database()?;
         let db = open.replica.connection();
@@ -113,7 +113,7 @@ impl WasmReplica {
         Ok(packer.finish(db.total_changes() - before))
     }
 
-    /// Runs a statement once for each list of parameters; returns how many rows it changed.
+    /// Runs a statement once for each list of parameters. Returns the number of changed rows.
     #[wasm_bindgen(js_name = runMany)]
     #[expect(clippy::cast_precision_loss, reason = "a count of rows")]
     pub fn run_many(&self, sql: &str, parameters: &Array) -> Result<f64> {
@@ -127,35 +127,35 @@ impl WasmReplica {
         Ok((db.total_changes() - before) as f64)
     }
 
-    /// Whether a transaction is open.
+    /// Returns whether a transaction is open.
     #[wasm_bindgen(js_name = inTransaction)]
     pub fn in_transaction(&self) -> Result<bool> {
         Ok(!self.open_database()?.replica.connection().is_autocommit())
     }
 
-    /// The tables that a statement reads, those behind views too.
+    /// Returns the tables that a statement reads, including those of views.
     #[wasm_bindgen(js_name = tablesRead)]
     pub fn tables_read(&self, sql: &str) -> Result<Vec<String>> {
         let open = self.open_database()?;
         open.watch.tables_read(open.replica.connection(), sql)
     }
 
-    /// The tables that were written to since this was asked last.
+    /// Returns the tables that were written to since the last call.
     #[wasm_bindgen(js_name = takeChangedTables)]
     pub fn take_changed_tables(&self) -> Result<Vec<String>> {
         Ok(self.open_database()?.watch.take_written())
     }
 
-    /// Begins to track these tables, all or none.
+    /// Starts tracking these tables, all or none.
     #[expect(clippy::needless_pass_by_value, reason = "wasm-bindgen's signature")]
     pub fn track(&self, tables: Vec<String>) -> Result<()> {
         self.open_database()?.replica.track(&tables)?;
         Ok(())
     }
 
-    /// Registers this database as a device of an account. Of one that is not new, and that the
-    /// server knows nothing of, nothing is sent before there is a recovery phrase, or
-    /// `confirmNewAccount`.
+    /// Registers this database as a device of an account. If the account is not new, and the server
+    /// has not reported its encryption mode, nothing is sent before there is a recovery phrase, or
+    /// `confirmNewAccount` was called.
     #[wasm_bindgen(js_name = signIn)]
     pub async fn sign_in(
         &self,
@@ -176,7 +176,7 @@ impl WasmReplica {
         Ok(replica.sign_in_async(&mut transport, &server, &request).await?)
     }
 
-    /// The user says that the account is new.
+    /// Records the user's confirmation that the account is new.
     #[wasm_bindgen(js_name = confirmNewAccount)]
     pub fn confirm_new_account(&self) -> Result<()> {
         Ok(self.open_database()?.replica.confirm_new_account()?)
@@ -188,12 +188,12 @@ impl WasmReplica {
         Ok(self.open_database()?.replica.sign_out()?)
     }
 
-    /// This device's secret, if it is registered.
+    /// Returns this device's token, if it is registered.
     pub fn token(&self) -> Result<Option<String>> {
         Ok(self.open_database()?.replica.token()?)
     }
 
-    /// Brings this database and the server to the same set of messages; returns the report.
+    /// Brings this database and the server to the same set of messages, and returns the report.
     pub async fn sync(
         &self,
         on_progress: Function,
@@ -210,7 +210,7 @@ impl WasmReplica {
         json(&report)
     }
 
-    /// Listens to the server until it ends.
+    /// Subscribes to the server's events until the stream ends.
     pub async fn listen(
         &self,
         on_state: Function,
@@ -231,12 +231,12 @@ impl WasmReplica {
         Ok(self.open_database()?.replica.token()?.ok_or(replica::Error::ServerNotConfigured)?)
     }
 
-    /// The state of the database, without asking the server.
+    /// Returns the state of the database, without a request to the server.
     pub fn status(&self) -> Result<String> {
         json(&self.open_database()?.replica.status()?)
     }
 
-    /// Asks the server how far it and the account's devices are.
+    /// Requests the sync status of the server and of the account's devices.
     #[wasm_bindgen(js_name = syncStatus)]
     pub async fn sync_status(&self, signal: AbortSignal, turns: ConnectionLock) -> Result<String> {
         let (transport, token) = (self.transport(signal, turns)?, self.require_token()?);
@@ -247,7 +247,7 @@ impl WasmReplica {
         json(&SyncStatus::new(&replica.status()?, &list))
     }
 
-    /// Writes one cell by somebody who says what they saw in it; returns what became of it.
+    /// Writes one cell for an author who saw `seen` in it, and returns the outcome.
     pub fn edit(
         &self,
         table: &str,
@@ -263,13 +263,13 @@ impl WasmReplica {
         Ok(self.open_database()?.replica.edit(&edit, now_ms())?.name().to_owned())
     }
 
-    /// Every change of a row until the last sync.
+    /// Returns every change of a row until the last sync.
     #[expect(clippy::needless_pass_by_value, reason = "wasm-bindgen's signature")]
     pub fn history(&self, table: &str, key: Vec<String>) -> Result<String> {
         json(&self.open_database()?.replica.history(table, &key)?)
     }
 
-    /// The lost edits.
+    /// Returns the lost edits.
     pub fn conflicts(&self) -> Result<String> {
         json(&self.open_database()?.replica.conflicts()?)
     }
@@ -288,68 +288,68 @@ impl WasmReplica {
         Ok(())
     }
 
-    /// Records what was written since the last sync in the history.
+    /// Records all writes since the last sync in the history.
     #[wasm_bindgen(js_name = recordHistory)]
     pub fn record_history(&self) -> Result<()> {
         Ok(self.open_database()?.replica.record_history(now_ms())?)
     }
 
-    /// The rows of a table that were deleted last.
+    /// Returns the most recently deleted rows of a table.
     #[wasm_bindgen(js_name = deletedRows)]
     pub fn deleted_rows(&self, table: &str, limit: u32) -> Result<String> {
         let rows = self.open_database()?.replica.deleted_rows(table, limit as usize, now_ms())?;
         json(&rows)
     }
 
-    /// The hidden rows.
+    /// Returns the hidden rows.
     #[wasm_bindgen(js_name = hiddenRows)]
     pub fn hidden_rows(&self) -> Result<String> {
         json(&self.open_database()?.replica.hidden_rows()?)
     }
 
-    /// Shows a hidden row with another value in one column.
+    /// Makes a hidden row visible with another value in one column.
     #[wasm_bindgen(js_name = resolveHiddenRow)]
     pub fn resolve_hidden_row(&self, id: &str, column: &str, value: &str) -> Result<()> {
         self.open_database()?.replica.resolve_hidden_row(id, column, value, now_ms())?;
         Ok(())
     }
 
-    /// Merges a hidden row into the visible row that has its place.
+    /// Merges a hidden row into the visible row that it collides with.
     #[wasm_bindgen(js_name = mergeHiddenRow)]
     pub fn merge_hidden_row(&self, id: &str) -> Result<()> {
         self.open_database()?.replica.merge_hidden_row(id, now_ms())?;
         Ok(())
     }
 
-    /// Deletes a hidden row, on all devices.
+    /// Deletes a hidden row on all devices.
     #[wasm_bindgen(js_name = deleteHiddenRow)]
     pub fn delete_hidden_row(&self, id: &str) -> Result<()> {
         self.open_database()?.replica.delete_hidden_row(id, now_ms())?;
         Ok(())
     }
 
-    /// The recovery phrase, if there is one.
+    /// Returns the recovery phrase, if there is one.
     #[wasm_bindgen(js_name = recoveryPhrase)]
     pub fn recovery_phrase(&self) -> Result<Option<String>> {
         let phrase = self.open_database()?.replica.recovery_phrase()?;
         Ok(phrase.map(|phrase| phrase.words().to_string()))
     }
 
-    /// Encrypts end to end from here on, or, of an account in plain, from the next sync on; returns
-    /// the words.
+    /// Enables end-to-end encryption from now on, or from the next sync on if the account is plain.
+    /// Returns the recovery phrase.
     #[wasm_bindgen(js_name = createRecoveryPhrase)]
     pub fn create_recovery_phrase(&self) -> Result<String> {
         Ok(self.open_database()?.replica.create_recovery_phrase()?.words().to_string())
     }
 
-    /// Takes the other devices' words.
+    /// Sets the recovery phrase of the other devices.
     #[wasm_bindgen(js_name = enterRecoveryPhrase)]
     pub fn enter_recovery_phrase(&self, words: String) -> Result<()> {
         let words = Zeroizing::new(words);
         Ok(self.open_database()?.replica.set_recovery_phrase(&RecoveryPhrase::parse(&words)?)?)
     }
 
-    /// The database file.
+    /// Returns the bytes of the database file.
     pub fn export(&self) -> Result<Uint8Array> {
         let bytes = self.while_closed(BrowserStorage::export)?;
         Ok(bytes.as_slice().into())
@@ -360,19 +360,19 @@ impl WasmReplica {
         self.while_closed(|storage| storage.import(&file.to_vec()))
     }
 
-    /// Whether the file has a key.
+    /// Returns whether the file has a key.
     #[wasm_bindgen(js_name = isEncrypted)]
     pub fn is_encrypted(&self) -> bool {
         self.storage.is_encrypted()
     }
 
-    /// Whether this is the file's key, or it has none where there is none.
+    /// Returns whether this is the file's key, or, without a key, whether the file has none.
     #[wasm_bindgen(js_name = hasKey)]
     pub fn has_key(&self, key: &JsValue) -> Result<bool> {
         Ok(self.storage.has_key(read_key(key)?.as_ref()))
     }
 
-    /// Encrypts the file with another key, or with none, if `from` is the one that it has.
+    /// Encrypts the file with another key, or decrypts it, if `from` is its present key.
     pub fn rekey(&self, from: &JsValue, to: &JsValue) -> Result<()> {
         let (from, to) = (read_key(from)?, read_key(to)?);
         if !self.storage.has_key(from.as_ref()) {
@@ -381,14 +381,14 @@ impl WasmReplica {
         self.while_closed(|storage| storage.rekey(to))
     }
 
-    /// Gives the file free.
+    /// Closes the database and releases its file.
     pub fn close(&self) -> Result<()> {
         self.open.replace(None);
         self.storage.release()
     }
 }
 
-/// Whom to register, and where.
+/// The parameters of a registration.
 #[wasm_bindgen]
 pub struct SignInRequest {
     server: String,
@@ -412,8 +412,8 @@ impl SignInRequest {
     }
 }
 
-/// Whether to keep the statement prepared: it is one, and what it does it does when it is run; some
-/// PRAGMAs are done when they are prepared. Where that is not plain to see, it is prepared each time.
+/// Returns whether to keep the statement prepared: it must be a single one that takes effect only
+/// when it runs, unlike some PRAGMAs, which act when they are prepared. In doubt, it is not kept.
 fn is_cacheable(sql: &str) -> bool {
     let sql = sql.trim();
     let first = sql.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
@@ -429,11 +429,11 @@ fn report_progress(on_progress: &Function, progress: SyncProgress) {
     };
     #[expect(clippy::cast_precision_loss, reason = "counts of messages")]
     let (done, total) = (done as f64, total as f64);
-    // Whoever listens may fail; the sync goes on.
+    // The callback may fail; the sync continues.
     drop(on_progress.call3(&JsValue::NULL, &stage.into(), &done.into(), &total.into()));
 }
 
-/// For JavaScript: the types are in `web/client/src/shared/json-types.ts`.
+/// Serializes a value for JavaScript: the types are in `web/client/src/shared/json-types.ts`.
 fn json(value: &impl Serialize) -> Result<String> {
     Ok(serde_json::to_string(value).expect("such values have string keys and no other serializer"))
 }

@@ -1,4 +1,4 @@
-//! From messages to rows: what has won in each cell, and what a table shows of it.
+//! Turns messages into rows: merges them into row states, and materializes those in the tables.
 
 pub(crate) mod materialize;
 pub(crate) mod merge;

@@ -1,4 +1,5 @@
-//! What programs change in tracked tables: recorded by triggers, then made into messages.
+//! Captures the changes of programs in tracked tables: triggers record them, and timestamping turns
+//! them into messages.
 
 pub(crate) mod pending_change;
 pub(crate) mod provisional_keys;

@@ -1,15 +1,16 @@
-//! What SQLite does on a connection besides what a statement says: triggers, foreign keys.
+//! Switches triggers and foreign keys of a connection off while Warren writes.
 //!
-//! Messages arrive in any order, and what triggers and foreign keys do comes as messages of its own:
-//! while Warren writes, both are off, and `materialize` sees to them. On a connection that a program
-//! uses, too, its rules are put back afterwards.
+//! Messages arrive in any order, and the effects of triggers and foreign keys arrive as messages of
+//! their own. So both are off while Warren writes, and `materialize` handles them. On a connection
+//! that a program uses, too, its flags are restored afterwards.
 
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use crate::error::Result;
 
-/// Changing either makes SQLite prepare all statements anew.
+/// Whether triggers fire and foreign keys are enforced on a connection. Changing either makes
+/// SQLite prepare all statements again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionFlags {
     pub(crate) triggers: bool,
@@ -17,7 +18,7 @@ pub(crate) struct ConnectionFlags {
 }
 
 impl ConnectionFlags {
-    /// Warren's own.
+    /// The flags while Warren writes.
     pub(crate) const DURING_SYNC: Self = Self { triggers: false, foreign_keys: false };
 
     pub(crate) fn from_connection(db: &Connection) -> Result<Self> {
@@ -27,7 +28,8 @@ impl ConnectionFlags {
         })
     }
 
-    /// Puts these in the place of `others`. Foreign keys stay as they are within a transaction.
+    /// Replaces the connection's flags `others` by these. Within a transaction, SQLite does not
+    /// change the enforcement of foreign keys.
     pub(crate) fn apply(self, others: Self, db: &Connection) -> Result<()> {
         if self.triggers != others.triggers {
             set_triggers(db, self.triggers)?;
@@ -39,7 +41,7 @@ impl ConnectionFlags {
     }
 }
 
-/// Lets triggers fire, or not, from here on.
+/// Switches triggers on or off.
 pub(crate) fn set_triggers(db: &Connection, on: bool) -> Result<()> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, on)?;
     Ok(())

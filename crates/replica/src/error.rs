@@ -1,160 +1,160 @@
-//! What can go wrong on a device, each with a code that programs may rely on.
+//! Lists the errors of a replica, each with a code that programs may rely on.
 
 use prost::Message;
 use protocol::{ErrorCode, ErrorResponse};
 use rusqlite::ErrorCode as SqliteCode;
 
-/// `Result` of this crate.
+/// The `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Content Too Large (RFC 9110, §15.5.14).
+/// The HTTP status Content Too Large (RFC 9110, §15.5.14).
 const STATUS_TOO_LARGE: u16 = 413;
 
-/// Why a replica refuses, or could not do, something.
+/// The reason why a replica rejects an operation or cannot complete it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("file not found: {path}")]
     FileNotFound {
-        /// Where it was looked for.
+        /// The path that was given.
         path: String,
     },
     /// No table of this file is tracked.
     #[error("{path} is not tracked")]
     NotTracked {
-        /// The file.
+        /// The path of the file.
         path: String,
     },
-    /// The file was written by a later version of Warren.
+    /// A later version of Warren wrote the file.
     #[error("file format {found} is too new (newest supported: {known})")]
     FormatTooNew {
-        /// In the file.
+        /// The format of the file.
         found: i64,
-        /// In this program.
+        /// The newest format that this program reads.
         known: i64,
     },
-    /// The file was written by an earlier version of Warren, in a format that is no longer read.
+    /// An earlier version of Warren wrote the file, in a format that is no longer supported.
     #[error("file format {found} is no longer supported (oldest supported: {oldest})")]
     FormatTooOld {
-        /// In the file.
+        /// The format of the file.
         found: i64,
-        /// The oldest that this program reads.
+        /// The oldest format that this program reads.
         oldest: i64,
     },
     /// No table of this name syncs, here or on another device.
     #[error("no synced table is named {table}")]
     TableNotFound {
-        /// What was asked for.
+        /// The name that was given.
         table: String,
     },
-    /// The table cannot be tracked, or not as it is.
+    /// The table cannot be tracked, or not in its present form.
     #[error("table {table}: {reason}")]
     Untrackable {
-        /// The table.
+        /// The name of the table.
         table: String,
-        /// What stands in the way.
+        /// The reason why it cannot be tracked.
         reason: String,
     },
-    /// A tracked table lost a column, its key or itself.
+    /// A tracked table was removed, lost a column, or has another key.
     #[error("table {table}: {what}; nothing was sent or applied")]
     SchemaChanged {
-        /// The table, as it was tracked.
+        /// The name under which the table was tracked.
         table: String,
-        /// What is different.
+        /// The difference to the tracked table.
         what: String,
     },
-    /// Taking everything away would lose changes that no server has.
+    /// Removing Warren from the file would lose changes that no server has.
     #[error("{}", counted(*count, "change has not been sent", "changes have not been sent"))]
     UnsentChanges {
-        /// How many messages.
+        /// The number of unsent messages.
         count: u64,
     },
-    /// The file knows no server, or no account on it.
+    /// The file has no server, or no account on it.
     #[error("no server is configured for this file")]
     ServerNotConfigured,
-    /// The server refused.
+    /// The server rejected the request.
     #[error("the server rejected the request: {message}")]
     RejectedByServer {
-        /// Why.
+        /// The error code of the server.
         code: ErrorCode,
-        /// For people.
+        /// The server's message for people.
         message: String,
     },
-    /// No answer, or none that makes sense.
+    /// The server did not answer, or its answer makes no sense.
     #[error("cannot reach the server: {0}")]
     Unreachable(String),
-    /// The server's certificate is not taken.
+    /// The server's certificate is not trusted.
     #[error("the server's certificate is not trusted: {reason}")]
     Untrusted {
-        /// What is wrong with it.
+        /// The reason why it is not trusted.
         reason: String,
     },
-    /// What was given as certificates of authorities is none.
+    /// The given certificates of authorities are not PEM certificates.
     #[error("not a PEM certificate: {reason}")]
     InvalidCertificate {
-        /// What is wrong with it.
+        /// The reason why they cannot be read.
         reason: String,
     },
-    /// An answer that is not Warren's: something else answered in the server's place.
+    /// The response is not Warren's: another program answered in the server's place.
     #[error("unexpected response (HTTP {status}), probably from {}", likely_intermediary(*status))]
     UnexpectedResponse {
-        /// Of the answer.
+        /// The HTTP status of the response.
         status: u16,
     },
-    /// A proxy refused, by its limit on bodies, a request that cannot be made smaller.
+    /// A proxy's limit on bodies rejected a request that cannot be made smaller.
     #[error("a proxy in front of the server rejected a change as too large (HTTP 413): {row}")]
     ProxyBodyLimit {
-        /// What the change is of.
+        /// The row or chunk that the request contains.
         row: String,
     },
     /// A message in the file's own log cannot be read.
     #[error("message {timestamp} in this file is corrupt: {reason}")]
     CorruptMessage {
-        /// Which.
+        /// The timestamp of the message.
         timestamp: String,
-        /// What is wrong with it.
+        /// The reason why it cannot be read.
         reason: String,
     },
     /// No lost edit has this id.
     #[error("no conflict has the id {id}")]
     ConflictNotFound {
-        /// What was asked for.
+        /// The id that was given.
         id: String,
     },
-    /// More than one lost edit has an id that begins so.
+    /// The ids of several lost edits begin with this one.
     #[error("the id {id} is ambiguous: more than one conflict matches")]
     AmbiguousConflict {
-        /// What was asked for.
+        /// The id that was given.
         id: String,
     },
-    /// A constraint refuses a lost edit.
+    /// A constraint rejects a lost edit.
     #[error("the table rejected the change: {reason}")]
     ConstraintViolated {
-        /// SQLite's words.
+        /// The message of SQLite.
         reason: String,
     },
-    /// A hidden row cannot be deleted: its references would dangle.
+    /// A hidden row cannot be deleted, because references to it would dangle.
     #[error(
         "{} the row of {table} with key {key}",
         counted(*count, "row refers to", "rows refer to")
     )]
     Referenced {
-        /// Its table.
+        /// The table of the row.
         table: String,
-        /// Its key, as SQL literals.
+        /// The key of the row, as SQL literals.
         key: String,
-        /// References.
+        /// The number of references.
         count: u64,
-        /// What [`crate::Replica::merge_hidden_row`] takes, if a visible row has its place.
+        /// The id for [`crate::Replica::merge_hidden_row`], if a visible row has its unique value.
         same: Option<String>,
     },
-    /// What was to be erased is what the table shows.
+    /// The value that should be erased is visible in the table.
     #[error("the row of {table} with key {key} still shows this value")]
     StillShown {
-        /// The row's table.
+        /// The table of the row.
         table: String,
-        /// Its key as SQL literals.
+        /// The key of the row, as SQL literals.
         key: String,
     },
     /// The recovery phrase is missing, wrong or too late.
@@ -163,20 +163,20 @@ pub enum Error {
     /// The file is encrypted with another key, or not at all.
     #[error("wrong key, or the file is not encrypted")]
     WrongKey,
-    /// No key was given, and the file is encrypted, or no database.
+    /// The file is encrypted and no key was given, or it is not a database.
     #[error("not a SQLite database, or it is encrypted")]
     NotADatabase,
-    /// A trigger of the user's ended the sync's transaction: nothing that was received is shown.
+    /// A user's trigger ended the sync's transaction, so none of the received changes are visible.
     #[error(
         "a trigger rolled back the sync (RAISE(ROLLBACK)), so no received changes were applied: \
          {reason}"
     )]
     RolledBack {
-        /// The trigger's words.
+        /// The message of the trigger.
         reason: String,
     },
-    /// SQLite refused. Its words are all there is to say: they are no source that a chain of causes
-    /// would repeat.
+    /// SQLite returned an error. Its message is the whole text: it is not a `source`, which a chain
+    /// of causes would repeat.
     #[error("{}", words_of(.0))]
     Sqlite(rusqlite::Error),
 }
@@ -188,7 +188,8 @@ impl From<rusqlite::Error> for Error {
 }
 
 impl Error {
-    /// That of an answer whose status is no success: the server's refusal, or somebody else's.
+    /// Creates the error of a response whose status is not a success: a refusal of the server, or
+    /// an answer of another program.
     pub fn from_response(status: u16, body: &[u8]) -> Self {
         let refusal = ErrorResponse::decode(body).unwrap_or_default();
         match refusal.code() {
@@ -197,13 +198,14 @@ impl Error {
         }
     }
 
-    /// [`Self::UnexpectedResponse`] if a success is a page for people: Warren's API answers none.
+    /// Returns [`Self::UnexpectedResponse`] if a successful response is an HTML page, which
+    /// Warren's API never sends.
     pub fn check_media_type(status: u16, media_type: Option<&str>) -> Result<()> {
         let is_page = media_type.is_some_and(|media_type| media_type.starts_with("text/html"));
         if is_page { Err(Self::UnexpectedResponse { status }) } else { Ok(()) }
     }
 
-    /// Whether a smaller request may pass: the server says so, or whoever stands before it.
+    /// Returns whether a smaller request may pass the server, or the proxy in front of it.
     pub(crate) fn is_too_large(&self) -> bool {
         match self {
             Self::RejectedByServer { code, .. } => *code == ErrorCode::TooLarge,
@@ -212,7 +214,7 @@ impl Error {
         }
     }
 
-    /// The code for programs; those of the server pass through.
+    /// Returns the code for programs; the server's codes are passed through.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::FileNotFound { .. } => ErrorCode::FileNotFound,
@@ -245,7 +247,7 @@ impl Error {
     }
 }
 
-/// The code of what SQLite refuses, in every program and in a browser.
+/// Returns the code of an SQLite error, for every program and for a browser.
 pub fn sqlite_code(error: &rusqlite::Error) -> ErrorCode {
     match error.sqlite_error_code() {
         Some(SqliteCode::ConstraintViolation) => ErrorCode::ConstraintViolated,
@@ -267,12 +269,12 @@ fn words_of(error: &rusqlite::Error) -> String {
     }
 }
 
-/// A count with its words, for one and for more.
+/// Formats a count with its noun, in singular or plural.
 pub(crate) fn counted(count: u64, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
-/// Who answers so, as a rule.
+/// Guesses which program in front of the server sends this status.
 fn likely_intermediary(status: u16) -> &'static str {
     match status {
         401 | 403 | 407 | 451 | 511 => "a proxy or network that blocks the request",
@@ -281,10 +283,10 @@ fn likely_intermediary(status: u16) -> &'static str {
     }
 }
 
-/// What is wrong with a recovery phrase, or with giving one.
+/// The reason why a recovery phrase is missing or cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryPhraseError {
-    /// Not 24 words of the list, or mistyped: the last word is a checksum.
+    /// The phrase does not have 24 words of the list, or is mistyped: the last word is a checksum.
     #[error("invalid recovery phrase: {0}")]
     Invalid(String),
     /// The server's contents are encrypted, and this file has no phrase.
@@ -296,23 +298,23 @@ pub enum RecoveryPhraseError {
     /// The server's contents were encrypted with another phrase.
     #[error("the other devices use a different recovery phrase; nothing was sent or applied")]
     Wrong,
-    /// The server says that the account is in plain, and this file has a phrase.
+    /// The server reports an unencrypted account, and this file has a phrase.
     #[error(
         "this file is end-to-end encrypted, but the server reports that the account is not: the \
          recovery phrase belongs to another account, the server was restored from an old backup, \
          or the server cannot be trusted; nothing was sent"
     )]
     AccountNotEncrypted,
-    /// A phrase was typed in, and nothing has opened with it yet.
+    /// A phrase was entered, and no message has been decrypted with it yet.
     #[error("cannot verify the recovery phrase because the account is empty; nothing was sent")]
     Unverified,
-    /// Nobody has said yet whether the account is encrypted end to end.
+    /// It is not decided yet whether the account is end-to-end encrypted.
     #[error("the account is empty, and it is not decided yet whether it is end-to-end encrypted")]
     EncryptionUndecided,
-    /// Changes are on the server that were sealed with the phrase that the file has.
+    /// The server has changes that were sealed with the phrase that the file already has.
     #[error("this file already uses a different recovery phrase")]
     InUse,
-    /// The file is not encrypted end to end.
+    /// The file is not end-to-end encrypted.
     #[error("this file has no recovery phrase and is not end-to-end encrypted")]
     NotSet,
 }
@@ -342,7 +344,7 @@ mod tests {
         let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some(words.into()));
         let error = Error::from(failure);
         assert_eq!((error.code(), &*error.to_string()), expected);
-        // A chain of causes would say it again.
+        // A chain of causes would repeat the message.
         assert!(std::error::Error::source(&error).is_none());
     }
 

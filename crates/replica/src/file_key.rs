@@ -1,4 +1,4 @@
-//! What opens an encrypted file.
+//! Opens encrypted files with a raw key or a passphrase.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
-/// The key of a file. Zeroised on drop, never printed. The cipher is SQLite3 Multiple Ciphers' own
-/// default, chacha20.
+/// The key of an encrypted file. It is zeroed on drop and never printed. The cipher is the default
+/// of SQLite3 Multiple Ciphers, chacha20.
 pub enum FileKey {
     /// The key itself.
     Raw(Zeroizing<[u8; 32]>),
-    /// What the key is derived from: some 50 ms of processor time.
+    /// A passphrase from which the key is derived, in some 50 ms of processor time.
     Passphrase(Zeroizing<Vec<u8>>),
 }
 
 impl FileKey {
-    /// Gives a connection that was just opened its key.
+    /// Sets the key of a connection that was just opened.
     pub fn apply_to(&self, db: &Connection) -> Result<()> {
         match self {
             Self::Raw(key) => sqlite3mc_sys::set_key(db, key)?,
@@ -33,8 +33,11 @@ impl fmt::Debug for FileKey {
     }
 }
 
-/// Reads the file's first page, which nothing before does: [`Error::WrongKey`] or, without a key,
-/// [`Error::NotADatabase`] if it cannot be read.
+/// Checks the key by reading the file's first page, which nothing has read before.
+///
+/// # Errors
+/// [`Error::WrongKey`] if the page cannot be read with the key, [`Error::NotADatabase`] if it
+/// cannot be read without one.
 pub fn check_key(db: &Connection, has_key: bool) -> Result<()> {
     let looked = db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
     looked.map_err(|error| match error.sqlite_error_code() {

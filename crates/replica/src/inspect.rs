@@ -1,4 +1,4 @@
-//! What people ask a file, and set right in it.
+//! Reads a replica's state for people, and corrects it at their request.
 
 pub(crate) mod change_origin;
 pub(crate) mod conflicts;

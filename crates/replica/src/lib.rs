@@ -1,8 +1,8 @@
-//! The device's side: an ordinary SQLite file whose tables sync.
+//! Syncs the tables of an ordinary SQLite file: the device's side of Warren.
 //!
-//! Triggers that need nothing but SQLite record in the outbox which rows and cells any program
+//! Triggers that need nothing but SQLite record in the outbox which rows and cells a program
 //! changes, and when. At the next sync these changes become messages, with the values that the
-//! cells then have; messages of other devices are merged into the row states (`crdt::RowState`),
+//! cells then have. Messages of other devices are merged into the row states (`crdt::RowState`),
 //! and the tables follow the row states.
 //!
 //! ```text
@@ -12,14 +12,14 @@
 //! ```
 //!
 //! # Invariants
-//! - What is shown depends only on the set of messages: replicas that have seen the same messages
+//! - The visible rows depend only on the set of messages: replicas that have seen the same messages
 //!   hold the same rows (`docs/reference/formats/2-message.md`).
 //! - Local changes are timestamped before remote ones are merged, in the same transaction: a change
 //!   gets the time when it was made, and never overwrites what its author had not seen.
-//! - A sync shows all at once or not at all.
+//! - A sync applies everything at once or nothing.
 //!
 //! # Not here
-//! - Which request comes next → `protocol::SyncRound`. Flags and progress bars → `cli`.
+//! - The order of requests → `protocol::SyncRound`. Flags and progress bars → `cli`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -46,7 +46,7 @@ mod transport;
 
 pub use apply::visibility_override::VisibilityOverrideKind;
 pub use capture::renumber::RenumberedRow;
-/// What a cell holds.
+/// The value of a cell.
 pub use crdt::Value;
 pub use error::{Error, RecoveryPhraseError, Result, sqlite_code};
 pub use file_key::{FileKey, check_key};

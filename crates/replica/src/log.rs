@@ -1,4 +1,4 @@
-//! The messages of all devices: as they are stored, sealed and opened.
+//! Stores, seals and opens the messages of all devices.
 
 pub(crate) mod content_codec;
 pub(crate) mod ingest;

@@ -1,4 +1,4 @@
-//! The file's single values: who this device is, how far it has synced, where to.
+//! Stores the file's single values: the device's identity, its sync position and its server.
 
 use crdt::{Fingerprint, HybridLogicalClock, NodeId, Timestamp};
 use prost::Message as _;
@@ -8,10 +8,11 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 
 use crate::error::Result;
 
-/// The version of `schema.sql` and of what the triggers write.
+/// The version of `schema.sql` and of the rows that the triggers write.
 pub(crate) const FORMAT: i64 = 2;
 
-/// One single value of the file; the names are part of `docs/reference/formats/5-replica.md`.
+/// The key of a single value of the file; the names are part of
+/// `docs/reference/formats/5-replica.md`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReplicaMetaKey {
     Format,
@@ -105,13 +106,13 @@ pub(crate) fn set_number(db: &Connection, key: ReplicaMetaKey, value: u64) -> Re
     set(db, key, value.cast_signed())
 }
 
-/// Records that everything up to `cursor` of the set `set_id` is here.
+/// Records that the file holds everything up to `cursor` of the set `set_id`.
 pub(crate) fn set_cursor(db: &Connection, set_id: u64, cursor: u64) -> Result<()> {
     set_number(db, ReplicaMetaKey::CursorSet, set_id)?;
     set_number(db, ReplicaMetaKey::Cursor, cursor)
 }
 
-/// Draws a new node id: at the beginning, and when a file turns out to be a copy.
+/// Draws a new node id for a new file, or for one that turns out to be a copy.
 pub(crate) fn draw_node_id(db: &Connection) -> Result<NodeId> {
     let node = getrandom::u64().expect("the system gives random numbers");
     set_number(db, ReplicaMetaKey::NodeId, node)?;
@@ -145,7 +146,7 @@ pub(crate) fn set_fingerprint(db: &Connection, fingerprint: &Fingerprint) -> Res
     set(db, ReplicaMetaKey::Digest, fingerprint.digest_bytes().as_slice())
 }
 
-/// What the server has lost, as the last sync heard.
+/// Returns the loss of messages that the server reported in the last sync.
 pub(crate) fn server_loss(db: &Connection) -> Result<Option<ServerLoss>> {
     let bytes = get::<Vec<u8>>(db, ReplicaMetaKey::ServerLoss)?;
     Ok(bytes.and_then(|bytes| ServerLoss::decode(bytes.as_slice()).ok()))

@@ -1,15 +1,15 @@
-//! How far a sync has come.
+//! Defines the progress of a sync.
 
-/// Messages or rows between two words about how far a sync is.
+/// The number of messages or rows between two progress reports.
 pub(crate) const PROGRESS_EVERY: usize = 1_000;
 
-/// How far a sync is.
+/// The progress of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncProgress {
-    /// Messages received, of how many.
+    /// The number of messages received so far, and in total.
     Received(u64, u64),
-    /// Messages sent, of how many.
+    /// The number of messages sent so far, and in total.
     Sent(u64, u64),
-    /// Messages merged or rows shown.
+    /// The number of messages merged or rows written so far.
     Applied(u64),
 }

@@ -1,4 +1,4 @@
-//! One replica: the file, open, and what can be done with it.
+//! Opens a replica, detects copies, and runs transactions on it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::file_key::{FileKey, check_key};
 use crate::log::message_log::rewrite::reassign_node_id;
 use crate::meta::{self, ReplicaMetaKey};
 
-/// How long to wait for another program's lock on the file.
+/// The maximum wait for another program's lock on the file.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Statements kept prepared: a handful per table, for files of some hundred tables.
+/// The number of statements kept prepared: a handful per table, for files with some hundred tables.
 const STATEMENTS_COUNT_MAX: usize = 512;
-/// Page cache while Warren works on the file, in SQLite's spelling: 64 MiB. A first sync touches
-/// the log's and the state's indexes all over; with SQLite's 2 MiB it would read and write them
-/// again and again.
+/// The page cache while Warren works on the file, in SQLite's notation: 64 MiB. An initial sync
+/// touches the indexes of the log and the row states everywhere; with SQLite's 2 MiB it would read
+/// and write them again and again.
 const CACHE_KIB_NEGATIVE: i32 = -65_536;
 
 /// An open replica. Other programs may use the file at the same time.
@@ -30,12 +30,18 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Opens a file that is tracked; [`Error::NotTracked`] if it is not.
+    /// Opens a tracked file.
+    ///
+    /// # Errors
+    /// [`Error::NotTracked`] if the file is not tracked.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_encrypted(path, None)
     }
 
-    /// The same with a file that may be encrypted; [`Error::NotADatabase`] if it is, otherwise.
+    /// Opens a tracked file that may be encrypted.
+    ///
+    /// # Errors
+    /// [`Error::NotADatabase`] if the file is encrypted and `key` is `None`.
     pub fn open_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Self> {
         let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, key)?;
         if !replica.has_tables()? {
@@ -46,12 +52,12 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Opens an SQLite file and prepares it for tracking, if it is not yet.
+    /// Opens an SQLite file and prepares it for tracking, if it is not prepared yet.
     pub fn prepare(path: &Path) -> Result<Self> {
         Self::prepare_encrypted(path, None)
     }
 
-    /// The same with a file that may be encrypted.
+    /// Opens an SQLite file that may be encrypted, and prepares it for tracking.
     pub fn prepare_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Self> {
         let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, key)?;
         replica.create_tables(file_identity::file_identity(path))?;
@@ -59,12 +65,12 @@ impl Replica {
         Self::open_encrypted(path, key)
     }
 
-    /// A replica in a new file, which adopts the tables of the other devices at every sync.
+    /// Creates a replica in a new file, which adopts the tables of the other devices at every sync.
     pub fn create(path: &Path) -> Result<Self> {
         Self::create_encrypted(path, None)
     }
 
-    /// The same, encrypted if there is a key.
+    /// Creates a replica in a new file, which is encrypted if there is a key.
     pub fn create_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         drop(Self::connect(path, flags, key)?);
@@ -73,11 +79,12 @@ impl Replica {
         Ok(replica)
     }
 
-    /// Goes on with what [`Self::create_encrypted`] began in that file and no sync has completed, as
-    /// after a kill; the device is the one that was registered. `None`: something else is in it.
+    /// Resumes a file that [`Self::create_encrypted`] created and no sync has completed, for
+    /// example after a kill. The device stays the registered one. Returns `None` if the file holds
+    /// anything else.
     pub fn resume_encrypted(path: &Path, key: Option<&FileKey>) -> Result<Option<Self>> {
         let replica = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, key)?;
-        // A sync shows all at once: before the first there is no table but those of the replica.
+        // A sync applies everything at once: before the first, there are only Warren's tables.
         let sql = r"SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'warren\_%' ESCAPE '\'
                     AND name NOT LIKE 'sqlite\_%' ESCAPE '\'";
         let others: i64 = replica.db.query_row(sql, [], |row| row.get(0))?;
@@ -90,10 +97,11 @@ impl Replica {
         Self::create_encrypted(path, key).map(Some)
     }
 
-    /// A replica on a connection that its program uses, too: a browser has one connection to a file,
-    /// and no other. Between calls the connection's rules (triggers, foreign keys) are the program's.
+    /// Creates a replica on a connection that its program uses, too: a browser has only one
+    /// connection to a file. Between calls the connection has the program's flags (triggers,
+    /// foreign keys).
     ///
-    /// `identity` is another one in a copy of the file.
+    /// `identity` must differ in a copy of the file.
     pub fn on_shared_connection(db: Connection, name: &str, identity: &str) -> Result<Self> {
         db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
         let replica = Self { db, path: name.into() };
@@ -103,7 +111,7 @@ impl Replica {
         Ok(replica)
     }
 
-    /// The connection, for the program's own statements.
+    /// Returns the connection, for the program's own statements.
     pub fn connection(&self) -> &Connection {
         &self.db
     }
@@ -122,7 +130,7 @@ impl Replica {
         Ok(Self { db, path: path.to_owned() })
     }
 
-    /// Whether the file is prepared. A table of somebody else's that has the name is an error.
+    /// Checks whether the file is prepared. A user's table with the same name is an error.
     fn has_tables(&self) -> Result<bool> {
         let sql = "SELECT count(*), coalesce(sum(name IN ('key', 'value')), 0)
                    FROM pragma_table_info('warren_meta')";
@@ -161,8 +169,8 @@ impl Replica {
         })
     }
 
-    /// A copy becomes a device of its own: another node id at once, another registration at the
-    /// next sync.
+    /// Makes a copied file a device of its own: it gets a new node id now, and registers itself at
+    /// the next sync.
     fn detect_copy(&self, found: Option<String>) -> Result<()> {
         let known = meta::get::<String>(&self.db, ReplicaMetaKey::Identity)?;
         if known == found || found.is_none() {
@@ -171,7 +179,7 @@ impl Replica {
         self.transaction(|db| {
             meta::set(db, ReplicaMetaKey::Identity, found)?;
             if known.is_some() && provisional_keys::is_any(db)? {
-                // The messages that made such rows change, in each of the files in another way.
+                // The messages that inserted such rows change, differently in each of the files.
                 reassign_node_id(db)?;
             } else {
                 meta::draw_node_id(db)?;
@@ -180,12 +188,12 @@ impl Replica {
         })
     }
 
-    /// Runs `work` in one write transaction, in which nothing is done but what it says.
+    /// Runs `work` in one write transaction, without triggers and foreign key actions.
     pub(crate) fn transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.transaction_with_flags(ConnectionFlags::DURING_SYNC, work)
     }
 
-    /// Runs `work` in one write transaction, under these rules from before its beginning.
+    /// Runs `work` in one write transaction, with these flags from before its beginning.
     pub(crate) fn transaction_with_flags<T>(
         &self,
         rules: ConnectionFlags,
@@ -198,7 +206,7 @@ impl Replica {
         })
     }
 
-    /// Runs `work` in a write transaction of which nothing stays.
+    /// Runs `work` in a write transaction that is rolled back.
     pub(crate) fn undone<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         self.under(ConnectionFlags::DURING_SYNC, |transaction| work(&transaction))
     }
@@ -217,13 +225,13 @@ impl Replica {
         result
     }
 
-    /// Runs `work` on one state of the file, whatever other programs write meanwhile.
+    /// Runs `work` on one snapshot of the file, which the writes of other programs do not change.
     pub(crate) fn snapshot<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let behavior = TransactionBehavior::Deferred;
         work(&*rusqlite::Transaction::new_unchecked(&self.db, behavior)?)
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,10 +1,10 @@
-//! Which row: its table's number, and its key's bytes.
+//! Identifies a row by the number of its table and the bytes of its key.
 
 use crdt::Value;
 
 use crate::error::{Error, Result};
 
-/// A row's name: its table's number and its encoded primary key.
+/// The id of a row: its table's number and its encoded primary key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct RowId {
     pub(crate) table: i64,

@@ -1,4 +1,4 @@
-//! What tables look like: of this file, and as devices declare them to each other.
+//! Describes the tables of this file, and how devices declare them to each other.
 
 pub(crate) mod affinity;
 pub(crate) mod column_default;

@@ -1,4 +1,4 @@
--- What Warren keeps in a user's file. `docs/reference/formats/5-replica.md` explains each table.
+-- Creates Warren's tables in a user's file. `docs/reference/formats/5-replica.md` explains them.
 CREATE TABLE warren_meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 CREATE TABLE warren_table (
@@ -18,14 +18,15 @@ CREATE TABLE warren_column (
     UNIQUE (table_id, name)
 );
 
--- Which messages declare a table.
+-- The messages that declare a table.
 CREATE TABLE warren_declaration (
     table_id INTEGER NOT NULL,
     timestamp BLOB NOT NULL,
     PRIMARY KEY (table_id, timestamp)
 ) WITHOUT ROWID;
 
--- Written by the triggers. Columns key1, key2, … hold the key; more are added as tables need them.
+-- The pending changes, written by the triggers. The columns key1, key2, … hold the key; more are
+-- added for tables with wider keys.
 CREATE TABLE warren_outbox (
     seq INTEGER PRIMARY KEY,
     at_ms INTEGER NOT NULL, -- SQLite's clock, milliseconds since 1970
@@ -47,21 +48,22 @@ CREATE INDEX warren_message_unsent ON warren_message (timestamp) WHERE sent = 0;
 CREATE INDEX warren_message_set_aside ON warren_message (timestamp) WHERE sent = 2;
 CREATE INDEX warren_message_unmerged ON warren_message (timestamp) WHERE merge_state = 0;
 
--- Warren's own connections fire no triggers. Who changes the log by hand leaves a file that knows it:
--- without a digest the next sync compares everything.
+-- Warren's own connections fire no triggers. A program that changes the log makes these delete the
+-- digest, and the next sync compares everything.
 CREATE TRIGGER warren_message_deleted AFTER DELETE ON warren_message
     BEGIN DELETE FROM warren_meta WHERE key = 'digest'; END;
 CREATE TRIGGER warren_message_changed AFTER UPDATE OF timestamp, content ON warren_message
     BEGIN DELETE FROM warren_meta WHERE key = 'digest'; END;
 
--- Which message has a chunk of a large value, by the BLAKE3 digest of the chunk.
+-- The message of each chunk of a large value, by the BLAKE3 digest of the chunk.
 CREATE TABLE warren_chunk (digest BLOB PRIMARY KEY, timestamp BLOB NOT NULL) WITHOUT ROWID;
 CREATE INDEX warren_chunk_timestamp ON warren_chunk (timestamp);
 
--- Messages of which something was erased here, and that the server has as they were: their hashes there.
+-- Messages from which content was erased here but not yet on the server, with the hash of the
+-- server's content.
 CREATE TABLE warren_unerased (timestamp BLOB PRIMARY KEY, hash BLOB NOT NULL) WITHOUT ROWID;
 
--- What people call the devices of other nodes, as far as the server said it.
+-- The names of other nodes' devices, as far as the server reports them.
 CREATE TABLE warren_device (node_id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 
 CREATE TABLE warren_row (
@@ -71,8 +73,8 @@ CREATE TABLE warren_row (
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
--- New rows with auto keys that the server does not have yet: another device may have given the same
--- key.
+-- New rows with auto keys that the server does not have yet: another device may have assigned the
+-- same key.
 CREATE TABLE warren_provisional_key (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
@@ -88,7 +90,7 @@ CREATE TABLE warren_unseen (
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
--- Rows whose visible form has yet to follow their state.
+-- Dirty rows: they wait to be materialized.
 CREATE TABLE warren_dirty_row (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
@@ -96,8 +98,8 @@ CREATE TABLE warren_dirty_row (
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
--- Rows whose visibility is not their liveness. Deleted: resurrected (visible), dangling_reference
--- (referred to, and not visible). Live, and not visible: displaced, constraint, invalid_key,
+-- Visibility overrides. A deleted row is resurrected (visible) or dangling_reference (referred to,
+-- and not visible). A live row that is not visible is displaced, constraint, invalid_key or
 -- incomplete.
 CREATE TABLE warren_visibility_override (
     table_id INTEGER NOT NULL,
@@ -107,7 +109,7 @@ CREATE TABLE warren_visibility_override (
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
--- Tables that cannot be as other devices have them, as the last sync found.
+-- Tables that cannot be the same as on other devices, as of the last sync.
 CREATE TABLE warren_schema_conflict (
     table_name TEXT NOT NULL,
     kind TEXT NOT NULL,

@@ -1,4 +1,4 @@
-//! SQLite's values and messages' values, each as the other.
+//! Converts between SQLite's values and the values of messages.
 
 use crdt::{LargeValue, Timestamp, Value};
 use rusqlite::ToSql;
@@ -6,13 +6,13 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 
 use crate::error::{Error, Result};
 
-/// A value to bind.
+/// A value that can be bound to a statement's parameter.
 pub(crate) struct BoundValue<'a>(pub(crate) &'a Value);
 
 impl ToSql for BoundValue<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self.0 {
-            // What was erased is there as a row is there whose cell nobody filled in.
+            // An erased value is stored as NULL, like a cell that was never filled in.
             Value::Null | Value::Erased => ValueRef::Null,
             Value::Integer(integer) => ValueRef::Integer(*integer),
             Value::Real(real) => ValueRef::Real(*real),
@@ -28,7 +28,7 @@ impl ToSql for BoundValue<'_> {
     }
 }
 
-/// `count` values of a row, from column `first` on.
+/// Reads `count` values of a row, from column `first` on.
 pub(crate) fn read(
     row: &rusqlite::Row<'_>,
     first: usize,
@@ -37,13 +37,13 @@ pub(crate) fn read(
     (first..first + count).map(|column| read_one(row, column)).collect()
 }
 
-/// A value as an SQL literal, for people.
+/// Formats a value as an SQL literal, for people and for generated SQL.
 pub(crate) fn to_literal(value: &Value) -> String {
     match value {
         Value::Null => "NULL".to_owned(),
         Value::Integer(integer) => integer.to_string(),
         Value::Real(real) if real.is_nan() => "NULL".to_owned(),
-        // Larger than any real, which SQLite reads as infinity.
+        // This literal exceeds every real, so SQLite reads it as infinity.
         Value::Real(real) if real.is_infinite() => {
             format!("{}9e999", if *real < 0.0 { "-" } else { "" })
         }
@@ -63,7 +63,7 @@ fn hex(bytes: &[u8]) -> String {
     format!("x'{}'", digits.concat())
 }
 
-/// A key as SQL literals, for people.
+/// Formats a key as SQL literals, for people.
 pub(crate) fn key_to_literals(key: &[Value]) -> String {
     key.iter().map(to_literal).collect::<Vec<_>>().join(", ")
 }

@@ -1,10 +1,10 @@
-//! The sync: drives `protocol::SyncRound` with a transport and the file.
+//! Runs a sync: drives `protocol::SyncRound` with a transport and the file.
 //!
 //! # Invariants
-//! - Each page is in the file before the next is asked for, and each acknowledgement before the
-//!   next page is sent: a killed sync goes on where it was.
-//! - No transaction is open while the network is waited for.
-//! - Everything received is shown in one transaction: at the end, and before new rows with
+//! - Each page is stored before the next one is requested, and each acknowledgement before the next
+//!   page is sent, so a killed sync continues where it stopped.
+//! - No transaction is open during a network request.
+//! - All received messages are applied in one transaction: at the end, and before new rows with
 //!   provisional keys are sent.
 
 pub(crate) mod account_encryption;
@@ -38,31 +38,31 @@ use crate::schema::tracked_table::TrackedTable;
 use crate::tracking::schema_change;
 use crate::transport::{AsyncTransport, PullParams};
 
-/// Messages of a page at most; the bytes bound is the protocol's.
+/// The maximum number of messages in a page; the protocol limits its bytes.
 const PAGE_COUNT_MAX: usize = 10_000;
 /// A clock that is off by more than this is corrected by the server's; less may be the network.
 const CLOCK_OFFSET_MS_MAX: u64 = 60_000;
 
-/// How often the account's messages may become another set during one sync: by a device that turns
-/// the account, or a server that is restored.
+/// The number of times that one sync may meet another message set, because a device enables
+/// end-to-end encryption or a server is restored.
 const SETS_COUNT_MAX: u32 = 3;
 
-/// How many messages that cannot be kept one sync may receive.
+/// The number of unreadable messages that one sync may receive, beyond as many as the file has.
 const REFUSALS_COUNT_MAX: u64 = 1_000;
 
-/// What a sync may do, and what it needs from outside.
+/// The options of a sync, and what it needs from its caller.
 pub struct SyncContext<'a> {
-    /// Create tables and columns that other devices declared and this file lacks; a file made by
-    /// [`Replica::create`] does so always.
+    /// Whether to create tables and columns that other devices declared and this file lacks. A file
+    /// from [`Replica::create`] always creates them.
     pub create_missing: bool,
-    /// The device's clock, milliseconds since 1970.
+    /// Returns the device's clock, in milliseconds since 1970.
     pub now_ms: &'a dyn Fn() -> u64,
-    /// Hears how far the sync is.
+    /// Receives the progress of the sync.
     pub progress: &'a mut dyn FnMut(SyncProgress),
 }
 
 impl Replica {
-    /// Brings this file and the server to the same set of messages, and the tables to what it says.
+    /// Brings this file and the server to the same set of messages, and updates the tables.
     pub async fn sync_async(
         &self,
         transport: &mut dyn AsyncTransport,
@@ -110,24 +110,24 @@ struct SyncDriver<'a, 'o> {
     token: String,
     now: CorrectedClock,
     page_count: usize,
-    /// What it was before a message with an invalid timestamp was looked for.
+    /// The `page_count` before the search for a message with an invalid timestamp.
     page_count_before: Option<usize>,
-    /// Of the schema that was compared with what is tracked.
+    /// The version of the schema that was compared with the tracked tables.
     schema_version: i64,
     sent: u64,
     to_send: u64,
     node_reassignments: u32,
     e2ee_attempts: u32,
-    /// How often the server's answers were of another set than those before.
+    /// The number of times that the server's answers came from another message set than before.
     sets: u32,
     retimestamps: u32,
     overtaken_count: u32,
-    /// The server's clock, as the last answer said.
+    /// The server's clock in its last answer.
     server_ms: u64,
-    /// What that was minus the device's, and what the sync before found.
+    /// The server's clock minus the device's, in this sync and in the one before.
     clock_offset_ms: i64,
     clock_offset_before_ms: Option<i64>,
-    /// Messages of the pulls since the last comparison that were known here already.
+    /// The number of messages pulled since the last comparison that this file already had.
     duplicates_count: u64,
     report: SyncReport,
 }
@@ -145,7 +145,7 @@ impl SyncDriver<'_, '_> {
                 }
                 SyncStep::Push => match self.push(&mut round).await {
                     Err(error @ Error::RejectedByServer { code: ErrorCode::QuotaExceeded, .. }) => {
-                        // The account is full, but what others sent is here to be shown.
+                        // The account is full, but the messages of other devices can be applied.
                         self.apply()?;
                         return Err(error);
                     }
@@ -175,13 +175,13 @@ impl SyncDriver<'_, '_> {
         })
     }
 
-    /// Takes what arrived after the cursor. `false`, and nothing is taken: the file is sealed, and
-    /// this is the plain set of its account.
+    /// Pulls the messages after the cursor. Returns `false` and stores nothing if the file is
+    /// end-to-end encrypted and the server offers the plain set of its account.
     async fn pull(&mut self, round: &mut SyncRound) -> Result<bool> {
         let db = &self.replica.db;
         let cursor = meta::number(db, ReplicaMetaKey::Cursor)?;
-        // A new device that lacks the phrase fetches nothing that it could not show: it asks whether
-        // the account still is what it was.
+        // A new device without the recovery phrase fetches nothing that it could not show: it only
+        // checks whether the account is still encrypted.
         let is_new = meta::number(db, ReplicaMetaKey::LastSyncedMs)? == 0
             && account_encryption::pending_phrase(db)?.is_none();
         let limit = if is_new && account_encryption::require_matching_mode(db).is_err() {
@@ -212,7 +212,7 @@ impl SyncDriver<'_, '_> {
         Ok(true)
     }
 
-    /// A page of the set that the server has this device read.
+    /// Requests a page of the message set that the server lets this device read.
     async fn ask(&mut self, cursor: u64, limit: usize) -> Result<PullResponse> {
         let db = &self.replica.db;
         let pull = PullParams {
@@ -224,20 +224,20 @@ impl SyncDriver<'_, '_> {
         self.transport.pull(&self.token, &pull).await
     }
 
-    /// What this sync has sent may be what the server lacked.
+    /// Updates the reported loss of the server, because this sync may have sent what was lost.
     async fn ask_for_loss(&mut self) {
         if self.report.server_loss.is_none() || self.report.sent_count == 0 {
             return;
         }
         let Ok(cursor) = meta::number(&self.replica.db, ReplicaMetaKey::Cursor) else { return };
-        // The sync is done; without an answer the next one asks.
+        // The sync is done; without an answer, the next sync updates the loss.
         if let Ok(answer) = self.ask(cursor, 1).await {
             self.report.server_loss = answer.loss;
         }
     }
 
-    /// Takes all that follows in one answer: no page is waited for, and each is in the file before
-    /// the next is read.
+    /// Receives all further messages in one answer, without a round trip for each page. Each page
+    /// is stored before the next one is read.
     async fn stream(&mut self, round: &mut SyncRound) -> Result<()> {
         let mut cursor = meta::number(&self.replica.db, ReplicaMetaKey::Cursor)?;
         let mut pages = self.transport.stream(&self.token, cursor).await?;
@@ -250,7 +250,7 @@ impl SyncDriver<'_, '_> {
         Ok(())
     }
 
-    /// Keeps a page. `false`: it is of another set than the cursor, so the next one begins at 0.
+    /// Stores a page. Returns `false` if its set is not the cursor's: the next pull begins at 0.
     fn ingest_page(
         &mut self,
         round: &mut SyncRound,
@@ -293,7 +293,8 @@ impl SyncDriver<'_, '_> {
             progress(SyncProgress::Received(received, total.max(received)));
         };
         let new = self.replica.transaction(|db| {
-            // The first pull tells the time; from then on local changes can be timestamped.
+            // The first pull brings the server's time; from then on local changes can be
+            // timestamped.
             report.add_renumbered(timestamping::timestamp_pending(
                 db,
                 &TrackedTable::all(db)?,
@@ -319,7 +320,7 @@ impl SyncDriver<'_, '_> {
         Ok(true)
     }
 
-    /// The server's clock is a hint: it counts if the sync before has found the same difference.
+    /// Compares the clocks. The server's is a hint: it counts if the last sync found the same.
     fn compare_clocks(&mut self, server_ms: u64) {
         let device_ms = (self.options.now_ms)();
         let off = server_ms.cast_signed().saturating_sub(device_ms.cast_signed());
@@ -333,13 +334,13 @@ impl SyncDriver<'_, '_> {
         self.now = CorrectedClock { device_ms, offset_ms };
     }
 
-    /// Compares both sets, takes what this device lacks, and marks what the server lacks. Returns the
-    /// fingerprint of the server's set, if all of it is here now.
+    /// Reconciles both sets: takes the messages that this device lacks, and marks those that the
+    /// server lacks. Returns the fingerprint of the server's set if this file now holds all of it.
     async fn reconcile(&mut self) -> Result<Option<Fingerprint>> {
         self.duplicates_count = 0;
-        // What is both here and there, in the end.
+        // The fingerprint of the messages that both sides have in the end.
         let (items, mut common) = message_log::entries(&self.replica.db)?;
-        // What is recorded may be what is wrong.
+        // The recorded fingerprint may be what is wrong.
         self.replica.transaction(|db| meta::set_fingerprint(db, &common))?;
         let mut reconcile = SetReconciler::new(items);
         let mut first = None;
@@ -348,7 +349,7 @@ impl SyncDriver<'_, '_> {
                 Err(error) if error.is_too_large() && reconcile.shrink_requests() => continue,
                 answer => answer?,
             };
-            // Everything up to here was there to be compared.
+            // All messages up to the first answer's cursor took part in the comparison.
             let server = fingerprint(answer.fingerprint.as_ref())?;
             first.get_or_insert((answer.set_id, answer.cursor, server));
             let found = reconcile.handle_response(answer.diffs);
@@ -358,7 +359,7 @@ impl SyncDriver<'_, '_> {
             let progress = &mut *self.options.progress;
             let mut tell = |received| progress(SyncProgress::Received(received, received));
             let new = self.replica.transaction(|db| {
-                // What is erased changes the state of rows, to which local changes refer.
+                // Erasures change the states of rows, to which local changes refer.
                 report.add_renumbered(timestamping::timestamp_pending(
                     db,
                     &TrackedTable::all(db)?,
@@ -386,8 +387,8 @@ impl SyncDriver<'_, '_> {
     }
 }
 
-/// The cursor in this set: 0 in another one than before, whose server is asked again about what is
-/// set aside.
+/// Returns the cursor in this set. In another set than before it is 0, and the server gets messages
+/// that were set aside again.
 fn enter_set(db: &Connection, set_id: u64) -> Result<u64> {
     if meta::number(db, ReplicaMetaKey::CursorSet)? != set_id {
         meta::set_cursor(db, set_id, 0)?;

@@ -1,12 +1,12 @@
-//! Tracking: what begins and ends it.
+//! Starts and stops tracking tables.
 //!
 //! # Invariants
-//! - Rows that were there before lose to every tracked change: they are timestamped as the
-//!   baseline.
-//! - Untracking everything leaves no trace: the user's schema is as it was.
+//! - Rows that existed before their table was tracked lose to every tracked change: they are
+//!   timestamped by the backfill.
+//! - Untracking everything leaves no trace: the user's schema is unchanged.
 //!
 //! # Not here
-//! - What keeps it right when the schema changes → `tracking/schema_change.rs`.
+//! - Following changes of the schema → `tracking/schema_change.rs`.
 
 pub(crate) mod added_columns;
 pub(crate) mod comparison;
@@ -44,7 +44,7 @@ pub struct TrackingResult {
     pub auto_keys: bool,
 }
 
-/// Begins to track a table: triggers, and its present rows as the baseline.
+/// Starts tracking a table: installs its triggers and backfills its rows.
 pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<TrackingResult> {
     let name = &declared.name;
     let id = NameResolver::new(db)?.table(name)?;
@@ -59,13 +59,13 @@ pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<Trackin
         });
     }
     record_columns(db, id, declared)?;
-    // The declared name is what other devices see, also where they wrote it in another case.
+    // Other devices see the declared name, even if they wrote it in another case.
     let sql =
         "UPDATE warren_table SET tracked = 1, declaration_pending = 1, name = ?2 WHERE id = ?1";
     db.execute(sql, (id, name))?;
     let table = find(db, id)?;
     triggers::install(db, &table)?;
-    // What other devices sent of this table before it was tracked here is to be shown.
+    // Rows of this table that other devices sent before must become visible.
     row_state::mark_table_dirty(db, id)?;
     let rows = add_backfill(db, &table)?;
     Ok(TrackingResult {
@@ -76,7 +76,7 @@ pub(crate) fn track(db: &Connection, declared: &DeclaredTable) -> Result<Trackin
     })
 }
 
-/// A tracked table, as it is noted now.
+/// Returns a tracked table as it is recorded now.
 pub(crate) fn find(db: &Connection, id: i64) -> Result<TrackedTable> {
     let tables = TrackedTable::all(db)?;
     Ok(tables.into_iter().find(|table| table.id == id).expect("it is tracked"))
@@ -109,8 +109,8 @@ pub(crate) fn record_column(
     Ok(())
 }
 
-/// Makes a baseline message for each row whose values nobody knows yet; returns how many rows the
-/// table has.
+/// Adds a backfill message for each row whose values are not known yet. Returns the number of rows
+/// of the table.
 fn add_backfill(db: &Connection, table: &TrackedTable) -> Result<u64> {
     let mut names = NameResolver::new(db)?;
     let mut baseline = BaselineWriter::open(db)?;
@@ -126,7 +126,7 @@ fn add_backfill(db: &Connection, table: &TrackedTable) -> Result<u64> {
             return row_state::record_visible(db, &id);
         }
         if !table.foreign_keys.is_empty() {
-            // It may refer to a row that was deleted, which is visible then.
+            // The row may refer to a deleted row, which then stays visible.
             row_state::mark_dirty(db, &id, false)?;
         }
         let cells = table.columns.iter().zip(values).collect();
@@ -136,7 +136,7 @@ fn add_backfill(db: &Connection, table: &TrackedTable) -> Result<u64> {
     Ok(rows)
 }
 
-/// Makes messages of what was in a table before anything noted it: no edit, and older than all.
+/// Turns existing rows into messages that are older than every edit and do not count as edits.
 pub(crate) struct BaselineWriter<'a> {
     log: MessageLog<'a>,
     baseline: BackfillClock,
@@ -152,7 +152,7 @@ impl<'a> BaselineWriter<'a> {
         Ok(Self { log: MessageLog::open(db)?, baseline, fingerprint: meta::fingerprint(db)? })
     }
 
-    /// Adds these cells of a row to the log and to what is known of the row.
+    /// Adds these cells of a row to the log and to the row's state.
     pub(crate) fn add(
         &mut self,
         table: &TrackedTable,
@@ -169,7 +169,7 @@ impl<'a> BaselineWriter<'a> {
         let columns: Vec<_> = cells.iter().map(|(column, _)| column.id).collect();
         let cells =
             cells.into_iter().map(|(column, value)| CellWrite::new(&column.name, value)).collect();
-        // Its author may never have seen what other devices sent.
+        // The author of these cells may never have seen messages of other devices.
         let mut change =
             Change::Write { table: table.name.clone(), key, cells, replaced_tombstone: None };
         for chunk in value_chunks::extract_chunks(log.db, &mut change)? {
@@ -196,7 +196,7 @@ impl<'a> BaselineWriter<'a> {
     }
 }
 
-/// Whether the state has these values of the captured columns.
+/// Returns whether the row state has these values of the captured columns.
 fn is_known(
     names: &mut NameResolver<'_>,
     table: &TrackedTable,
@@ -210,8 +210,8 @@ fn is_known(
     }))
 }
 
-/// Visits each row that has a name: its key, its captured columns, and the values of these SQL
-/// expressions.
+/// Visits each row without NULL in its key, with the key, the captured columns and the values of
+/// these SQL expressions.
 pub(crate) fn for_each_row(
     db: &Connection,
     table: &TrackedTable,
@@ -236,7 +236,7 @@ pub(crate) fn for_each_row(
     Ok(())
 }
 
-/// Stops tracking one table; its messages and state stay, in case it is tracked again.
+/// Stops tracking one table. Its messages and row states stay, in case it is tracked again.
 pub(crate) fn untrack(db: &Connection, name: &str) -> Result<()> {
     let sql = "SELECT id, name FROM warren_table WHERE name = ?1 AND tracked = 1";
     let found = db.query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
@@ -261,7 +261,7 @@ pub(crate) fn untrack(db: &Connection, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Takes everything of Warren's out of the file.
+/// Removes everything of Warren from the file.
 pub(crate) fn remove_all(db: &Connection) -> Result<()> {
     let names = db
         .prepare("SELECT name FROM warren_table WHERE tracked = 1")?

@@ -1,6 +1,6 @@
-//! How a replica talks to a server: in programs by calls that wait, in a browser by futures.
+//! Connects a replica to a server: with blocking calls in programs, with futures in a browser.
 //!
-//! The sync is written once, over futures. A transport that waits makes futures that are ready at
+//! The sync is written once, over futures. A blocking transport returns futures that are ready at
 //! once, so a program needs no runtime (`docs/internals/decisions/13-a-sync-of-futures.md`).
 
 pub(crate) mod event_stream;
@@ -19,25 +19,25 @@ use protocol::{
 
 use crate::error::Result;
 
-/// Bytes of an answer, or of a page of a stream, as they come out of whatever decodes them: a page
-/// of contents and one message as large as a server takes; more is no answer of ours.
+/// The maximum bytes of an answer, or of a page of a stream, after decompression: a page of
+/// contents and one message as large as a server accepts. A larger answer is not Warren's.
 pub const ANSWER_BYTES_MAX: u64 = 32 << 20;
 
-/// What a pull asks for, and what the device says of itself with it.
+/// The parameters of a pull, and what the device reports about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PullParams {
-    /// The sequence number up to which it has everything.
+    /// The sequence number up to which the device has everything.
     pub cursor: u64,
-    /// Messages in the answer at most.
+    /// The maximum number of messages in the answer.
     pub limit: usize,
-    /// Under which name it timestamps its changes.
+    /// The node id in the timestamps of the device's changes.
     pub node_id: NodeId,
-    /// Changes that it has yet to send.
+    /// The number of changes that the device has not sent yet.
     pub unsent_count: u64,
 }
 
 impl PullParams {
-    /// Path and query of the request.
+    /// Returns the path and query of the request.
     pub fn path(&self) -> String {
         let Self { cursor, limit, node_id, unsent_count } = self;
         format!(
@@ -46,40 +46,41 @@ impl PullParams {
     }
 }
 
-/// How a replica talks to a server without keeping its thread.
+/// A connection to a server that does not block its thread.
 #[async_trait(?Send)]
 pub trait AsyncTransport {
-    /// `POST /v1/devices`, with a password in the request or the token of a registered device.
+    /// Registers a device with `POST /v1/devices`, with a password in the request or a registered
+    /// device's token.
     async fn register(
         &mut self,
         token: Option<&str>,
         request: &RegisterDeviceRequest,
     ) -> Result<RegisterDeviceResponse>;
-    /// `GET /v1/sync/delta`.
+    /// Pulls a page of messages with `GET /v1/sync/delta`.
     async fn pull(&mut self, token: &str, pull: &PullParams) -> Result<PullResponse>;
-    /// `GET /v1/sync/full`.
+    /// Pulls all messages after a cursor as a stream with `GET /v1/sync/full`.
     async fn stream(&mut self, token: &str, cursor: u64) -> Result<Box<dyn AsyncPageStream>>;
-    /// `POST /v1/sync/delta`; `unsent_count` is how many changes there are to send after these.
+    /// Pushes messages with `POST /v1/sync/delta`; `unsent_count` changes remain to be sent.
     async fn push(
         &mut self,
         token: &str,
         request: &PushRequest,
         unsent_count: u64,
     ) -> Result<PushResponse>;
-    /// `POST /v1/sync/reconcile`.
+    /// Claims ranges of messages with `POST /v1/sync/reconcile`.
     async fn reconcile(
         &mut self,
         token: &str,
         request: &ReconcileRequest,
     ) -> Result<ReconcileResponse>;
-    /// `POST /v1/sync/e2ee`.
+    /// Enables end-to-end encryption with `POST /v1/sync/e2ee`.
     async fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()>;
 }
 
-/// Pages one after the other.
+/// A stream of pages.
 #[async_trait(?Send)]
 pub trait AsyncPageStream {
-    /// The next page; `None` at the end. After an error, which says that the stream broke off,
-    /// comes nothing more.
+    /// Returns the next page, or `None` at the end. An error means that the stream broke off; no
+    /// page follows it.
     async fn next(&mut self) -> Result<Option<PullResponse>>;
 }

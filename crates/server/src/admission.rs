@@ -1,5 +1,5 @@
-//! What clients may make the server hold or do before they get their answer, and whose it counts
-//! as, so that there is enough left for everybody else.
+//! Limits on what clients may make the server hold or do before they get their response, and
+//! against whom it counts, so that enough remains for all others.
 //!
 //! | what | counts against | module |
 //! |---|---|---|
@@ -8,8 +8,9 @@
 //! | bytes in memory | account, network, all | `memory`, `body` |
 //! | connections | network, all | `connections` |
 //!
-//! A network is an address, or what one customer has of IPv6 (`peer_network`, `group_counts`); behind a
-//! proxy that the operator has named, that of the proxy's client (`proxies`).
+//! A network is an IPv4 address, or the IPv6 prefix of one customer (`peer_network`,
+//! `group_counts`). Behind a proxy that the operator has named, it is the network of the proxy's
+//! client (`proxies`).
 
 pub(crate) mod body;
 pub(crate) mod client_delay;

@@ -1,10 +1,11 @@
-//! What every handler shares: the accounts, the vaults, the settings, and where blocking work goes.
+//! The state that all handlers share: the accounts, the vaults, the settings and permits for
+//! blocking work.
 //!
 //! # Invariants
-//! - Async tasks never touch a file or hash a password: that runs on blocking threads, passwords on
-//!   ones that everything else goes before.
-//! - At one time as many sets are compared as there are cores, and as many passwords hashed but
-//!   one.
+//! - Async tasks never access a file or hash a password: blocking threads do, and threads that
+//!   hash passwords have a low priority.
+//! - The number of set comparisons that run at the same time is at most the number of cores; that
+//!   of password hashes is one less (at least 1).
 
 mod logins;
 
@@ -34,7 +35,8 @@ use crate::metrics::Metrics;
 use crate::metrics::vault_sizes::VaultSizeCache;
 use crate::subscribers::Subscribers;
 
-/// What is kept free on the disk of the data directory: enough for the checkpoint of a long WAL.
+/// The disk space that stays reserved in the data directory: enough for the checkpoint of a long
+/// WAL.
 const RESERVE_BYTES: u64 = 16 << 20;
 
 pub(crate) struct AppState {
@@ -45,23 +47,25 @@ pub(crate) struct AppState {
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) metrics: Metrics,
     pub(crate) vault_sizes: VaultSizeCache,
-    /// One turn, for maintenance that the operator asks for.
+    /// The only permit for maintenance that the operator starts.
     pub(crate) maintenance_permits: Arc<Semaphore>,
     pub(crate) site: StaticSite,
     pub(crate) logins: LoginAdmission,
-    /// On all listeners together.
+    /// The connections of all listeners together.
     pub(crate) connections: ConnectionLimiter,
     pub(crate) proxies: TrustedProxies,
-    /// Of all listeners, if they speak TLS.
+    /// The certificate of all listeners, if they speak TLS.
     pub(crate) tls: Option<Arc<TlsReloader>>,
     memory: MemoryBudget,
     reconcile_permits: Arc<FairSemaphore<AccountId>>,
-    /// Last: given back when all else is closed.
+    /// The lock of the data directory. It is the last field, so it is released after all others
+    /// are closed.
     _lock: DataDirLock,
 }
 
 impl AppState {
-    /// `postgres` has the vaults, if the configuration names one.
+    /// Opens the data directory. The vaults are in `postgres` if the configuration names such a
+    /// database.
     pub(crate) fn open(config: Config, postgres: Option<PostgresDatabase>) -> Result<Self> {
         let tls = config.tls.clone().map(TlsReloader::load).transpose()?.map(Arc::new);
         let lock = DataDirLock::acquire(&config.data, "warren serve")?;
@@ -82,7 +86,7 @@ impl AppState {
             vault_sizes: VaultSizeCache::default(),
             maintenance_permits: Arc::new(Semaphore::new(1)),
             site: StaticSite::new(config.site),
-            // Where there are several cores, one has none of it.
+            // Hashes leave one core free if there are several.
             logins: LoginAdmission::new((cores - 1).max(1)),
             connections: ConnectionLimiter::new(config.connections_max),
             proxies: TrustedProxies::new(config.trusted_proxies.clone()),
@@ -97,7 +101,7 @@ impl AppState {
         })
     }
 
-    /// A turn to compare sets; it ends when it is dropped.
+    /// Waits for a permit to compare sets of messages. Dropping the permit releases it.
     pub(crate) async fn reconcile_permit(
         &self,
         account: AccountId,
@@ -105,18 +109,18 @@ impl AppState {
         Ok(self.reconcile_permits.acquire(PermitRequest::known(account)).await?)
     }
 
-    /// An empty room in memory.
+    /// Creates a memory reservation of no bytes.
     pub(crate) fn memory_reservation(&self, holder: MemoryOwner) -> MemoryReservation {
         self.memory.reservation(holder)
     }
 
-    /// Under which names a listener at this address is asked.
+    /// Returns the host names under which a listener at this address answers.
     pub(crate) fn hosts(&self, listen: SocketAddr) -> Arc<AllowedHosts> {
         Arc::new(AllowedHosts::new(&self.config.hosts, listen.ip()))
     }
 
-    /// Refuses what stores new data in the vaults' files while the disk is full: what room there is
-    /// belongs to checkpoints and deletions.
+    /// Refuses writes of new data to the vaults' files while the disk is full: the remaining space
+    /// is for checkpoints and deletions.
     pub(crate) fn check_disk(&self) -> Result<(), ApiError> {
         if self.is_disk_full() {
             Err(ApiError::from_code(ErrorCode::ServerDiskFull))
@@ -129,13 +133,13 @@ impl AppState {
         matches!(self.vaults, Vaults::Files(_)) && self.databases.is_disk_full()
     }
 
-    /// How the open vaults' files are.
+    /// Returns the health of each open vault's file.
     pub(crate) fn open_vaults(&self) -> HashMap<VaultId, DatabaseHealth> {
         let files = self.databases.health().into_iter();
         files.filter_map(|(path, health)| Some((VaultId::from_path(&path)?, health))).collect()
     }
 
-    /// How much the vault of a device's account may hold.
+    /// Returns the quota of a device's account.
     pub(crate) fn quota(&self, session: &DeviceSession) -> Quota {
         let (own, default) = (session.limits, self.config.limits);
         Quota {

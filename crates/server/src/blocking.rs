@@ -1,4 +1,4 @@
-//! Work that must not run on the threads of the async runtime.
+//! Functions that run work which must not run on the threads of the async runtime.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::error::{ApiError, OverloadError, Result};
 
-/// Of passwords that are hashed, as `nice` has it: a third of what other threads get where there
-/// are not enough cores for all.
+/// The `nice` value of threads that hash passwords: they get a third of the time of other threads
+/// when there are not enough cores for all.
 #[cfg(target_os = "linux")]
 const PRIORITY_ASIDE: i32 = 5;
 
@@ -22,8 +22,8 @@ where
     run_blocking(work).await?
 }
 
-/// Runs work that keeps a core busy for a moment, and that everything else goes before: on a thread
-/// of its own, since no thread may take its priority back.
+/// Runs work that keeps a core busy for a moment, at a low priority. It gets a new thread, because
+/// a thread cannot raise its priority again.
 pub(crate) async fn run_low_priority<T, F>(work: F) -> Result<T, OverloadError>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -33,12 +33,12 @@ where
     let runtime = Handle::current();
     let run = move || {
         let _entered = runtime.enter();
-        // Of the thread alone.
+        // On Linux, this sets the priority of this thread alone.
         #[cfg(target_os = "linux")]
         if let Err(error) = rustix::process::setpriority_process(None, PRIORITY_ASIDE) {
             tracing::debug!(%error, "cannot lower a thread's priority");
         }
-        // Who asked may have gone.
+        // The request that waits for the result may be gone.
         drop(send.send(catch_unwind(AssertUnwindSafe(work))));
     };
     let spawned = thread::Builder::new().name("aside".into()).spawn(run);
@@ -48,18 +48,18 @@ where
     })?;
     match receive.await {
         Ok(Ok(result)) => Ok(result),
-        // Caught by the router's outermost layer, like any handler's panic.
+        // The router's outermost layer catches this panic like a handler's.
         Ok(Err(panic)) => resume_unwind(panic),
         Err(_stopped) => Err(OverloadError::Stopping),
     }
 }
 
-/// [`blocking`], whatever the work returns.
+/// Like [`blocking`], for work that returns any type.
 pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T, OverloadError>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // A panic is caught by the router's outermost layer, like any handler's.
+    // The router's outermost layer catches a panic like a handler's.
     engine::run_blocking(work).await.map_err(|_closed| OverloadError::Stopping)
 }

@@ -1,4 +1,4 @@
-//! How a server is set up. Plain data: reading flags and files is the program's.
+//! The settings of a server as plain data. The program reads flags and files.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -15,57 +15,60 @@ use crate::error::TlsFiles;
 use crate::http::cors::AllowedOrigin;
 use crate::http::site::Asset;
 
-/// Warren's port, unless told otherwise.
+/// The default port of Warren.
 const PORT: u16 = 4600;
 
 const ADMIN_TOKEN_CHARACTERS_MIN: usize = 16;
 
-/// Enough for what people call things, and bounded because it is shown in lists.
+/// The maximum length of a device name: enough for names that people give, and bounded because
+/// lists show it.
 pub(crate) const NAME_CHARACTERS_MAX: usize = 200;
 
 /// A server's settings.
 pub struct Config {
-    /// Where to listen; port 0 lets the system choose.
+    /// The address to listen on; port 0 lets the system choose.
     pub listen: SocketAddr,
-    /// The certificate with which all listeners speak TLS; without it they speak plain HTTP.
+    /// The certificate with which all listeners speak TLS. If there is none, they speak plain HTTP.
     pub tls: Option<TlsFiles>,
     /// The directory of the accounts and vaults.
     pub data: PathBuf,
-    /// The PostgreSQL database that has the vaults instead. May hold a password.
+    /// The PostgreSQL database that stores the vaults instead of files. The text may contain a
+    /// password.
     pub postgres: Option<Zeroizing<String>>,
-    /// Whether anybody may make an account.
+    /// Whether anyone may create an account.
     pub registration_open: bool,
-    /// Who has it may make accounts all the same.
+    /// The operator's token. It allows creating accounts even if registration is closed.
     pub admin_token: Option<AdminToken>,
     /// Other origins whose pages may call the API.
     pub origins: Vec<AllowedOrigin>,
-    /// Names that the server is asked under; without any, all of them, or where it listens on a
-    /// loopback address, `localhost` and addresses.
+    /// Host names under which the server answers. An empty list allows all, except on a loopback
+    /// address, where only `localhost` and addresses are allowed.
     pub hosts: Vec<HostName>,
-    /// Proxies whose `X-Forwarded-For` says who asks.
+    /// Proxies whose `X-Forwarded-For` header is trusted for the client's address.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// What browsers find here; if it is empty, `/` is a page that says what this is.
+    /// The files that browsers get from the server. If the list is empty, `/` shows a page that
+    /// describes the server.
     pub site: &'static [Asset],
-    /// Messages in one request or answer.
+    /// The maximum number of messages in one request or response.
     pub messages_count_max: usize,
-    /// Bytes of one request's body.
+    /// The maximum size of one request's body in bytes.
     pub body_bytes_max: usize,
-    /// In this time a request's head must arrive, and then a short body; a connection without a
-    /// request closes. A long body has a second more for each 16 KiB.
+    /// The time in which a request's head and then a short body must arrive; afterwards a
+    /// connection without a request closes. A long body gets one more second for each 16 KiB.
     pub request_timeout: Duration,
-    /// Bytes of all bodies and answers that are in memory at one time.
+    /// The maximum number of bytes of all bodies and responses in memory at one time.
     pub memory_bytes_max: usize,
-    /// Connections at one time; further ones wait in the system's queue.
+    /// The maximum number of open connections. A further one replaces another or is refused.
     pub connections_max: usize,
-    /// Devices of one account that listen at one time.
+    /// The maximum number of devices of one account that subscribe at one time.
     pub account_subscribers_max: usize,
-    /// What an account may hold, unless it has limits of its own.
+    /// The quota of accounts that have no limits of their own.
     pub limits: DefaultAccountLimits,
-    /// What hashing a password costs.
+    /// The cost of hashing a password.
     pub kdf: KdfCost,
-    /// Open vaults, their memory, and the threads that write.
+    /// The limits for open vaults, their memory and the threads that write.
     pub databases: engine::EngineLimits,
-    /// What the records of gateways are made anew with, in vaults that were damaged.
+    /// The function that rebuilds gateway states in vaults that were damaged.
     pub repair_gateway_state: RepairStateFn,
 }
 
@@ -86,9 +89,10 @@ impl Default for Config {
             body_bytes_max: protocol::BODY_BYTES_MAX,
             request_timeout: Duration::from_secs(30),
             memory_bytes_max: 512 << 20,
-            // Thousands of devices that listen; at a descriptor each, which the program sees to.
+            // Enough for thousands of subscribers. Each connection needs a descriptor; the program
+            // raises that limit.
             connections_max: 10_000,
-            // As many as an account has devices.
+            // As many as an account may have devices.
             account_subscribers_max: 500,
             limits: DefaultAccountLimits::default(),
             kdf: KdfCost::DEFAULT,
@@ -99,20 +103,21 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Devices that listen at one time. A tenth of the connections stays with requests that end.
+    /// The maximum number of subscribers. A tenth of the connections remains for requests that
+    /// end.
     pub(crate) fn subscribers_max(&self) -> usize {
         self.connections_max - self.connections_max.div_ceil(10)
     }
 }
 
-/// How much an account may hold.
+/// The default limits of an account's vault and devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultAccountLimits {
-    /// Messages in the vault.
+    /// The maximum number of messages in the vault.
     pub messages_max: u64,
-    /// Bytes of their contents.
+    /// The maximum size of the messages' contents in bytes.
     pub bytes_max: u64,
-    /// Devices.
+    /// The maximum number of devices.
     pub devices_max: u32,
 }
 
@@ -123,22 +128,23 @@ impl Default for DefaultAccountLimits {
     }
 }
 
-/// The operator's secret. Zeroised on drop; there is no `Debug`.
+/// The operator's secret. It is zeroized on drop and has no `Debug`.
 pub struct AdminToken(Zeroizing<String>);
 
 /// The reasons why a text is not an admin token.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InvalidAdminToken {
-    /// Somebody could guess it.
+    /// The token is so short that it could be guessed.
     #[error("an admin token must have at least {ADMIN_TOKEN_CHARACTERS_MIN} characters")]
     TooShort,
-    /// No request could have it in its header.
+    /// The token has characters that a request header cannot contain.
     #[error("an admin token must contain only printable ASCII characters")]
     Unprintable,
 }
 
 impl AdminToken {
-    /// Spaces around it are not part of it: those of a header are not, either.
+    /// Parses an admin token. Surrounding spaces are removed, because they are removed from a
+    /// header, too.
     pub fn parse(text: &str) -> Result<Self, InvalidAdminToken> {
         let text = text.trim();
         if text.len() < ADMIN_TOKEN_CHARACTERS_MIN {
@@ -150,7 +156,7 @@ impl AdminToken {
         Ok(Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// Takes the same time wherever the texts differ.
+    /// Checks whether a text is this token, in constant time.
     pub(crate) fn is(&self, text: &str) -> bool {
         bool::from(self.0.as_bytes().ct_eq(text.as_bytes()))
     }

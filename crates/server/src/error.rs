@@ -1,10 +1,10 @@
-//! Why a server does not start, and why a request is refused: the one mapping from errors to codes.
+//! Errors at the start of a server and refusals of requests, with the one mapping from errors to
+//! codes.
 //!
 //! # Invariants
-//! - What a refusal says to its caller is written here; an internal error's own text stays in the
-//!   log.
-//! - A refused request has stored nothing; but for `unavailable` after a failed flush, which leaves
-//!   open what the disk has.
+//! - The texts of refusals are written here; an internal error's own text stays in the log.
+//! - A refused request has stored no data, except that `unavailable` after a failed flush leaves
+//!   open whether the disk has it.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -15,10 +15,10 @@ use std::sync::Arc;
 use axum::response::{IntoResponse, Response};
 use protocol::ErrorCode;
 
-/// The crate's result.
+/// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a server does not start.
+/// The reasons why a server does not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -34,13 +34,14 @@ pub enum Error {
     Store(#[from] sync_store::Error),
 }
 
-/// When to come again where others are served. Who waited for a turn keeps their place until then.
+/// The seconds after which a client should retry while others are served. A request that waited
+/// for a permit keeps its place until then.
 pub(crate) const RETRY_AFTER_S: u64 = 2;
 
-/// Why the server does not get to a request.
+/// The reasons why the server cannot serve a request now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverloadError {
-    /// Others wait already: try again.
+    /// Other requests are waiting already; the client should try again.
     #[error("{0}")]
     Busy(&'static str),
     #[error("the server is stopping")]
@@ -58,13 +59,13 @@ impl From<OverloadError> for ApiError {
     }
 }
 
-/// Why a request is refused.
+/// A refused request: its code and message.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) code: ErrorCode,
     pub(crate) message: Cow<'static, str>,
     pub(crate) retry_after_s: Option<u64>,
-    /// For the log only.
+    /// The underlying error, for the log only.
     pub(crate) cause: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -73,7 +74,7 @@ impl ApiError {
         Self { code, message: message.into(), retry_after_s: None, cause: None }
     }
 
-    /// With the code's own meaning as its message.
+    /// Creates an error whose message is the code's own meaning.
     pub(crate) fn from_code(code: ErrorCode) -> Self {
         Self::new(code, code.meaning())
     }
@@ -99,7 +100,7 @@ impl From<accounts::Error> for ApiError {
             E::WrongPassword => Self::from_code(ErrorCode::WrongPassword),
             E::KeyMismatch => Self::new(ErrorCode::EncryptionMismatch, error.to_string()),
             E::TooManyDevices { .. } => Self::new(ErrorCode::QuotaExceeded, error.to_string()),
-            // Nothing repairs the accounts' file.
+            // The accounts file is never repaired automatically.
             E::Engine(error) if error.is_damage() => Self::caused(ErrorCode::ServerDamaged, error),
             E::Engine(error) => error.into(),
             error => Self::internal(error),
@@ -138,7 +139,7 @@ impl From<engine::Error> for ApiError {
     }
 }
 
-/// The response is empty: `response::finish` writes the body, in the encoding that the request
+/// Creates an empty response. `response::finish` writes the body, in the encoding that the request
 /// accepts.
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
@@ -148,16 +149,16 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Where a certificate and its key are.
+/// The paths of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate, and those that lead to one that clients know, in PEM (RFC 7468).
+    /// The certificate and the chain to one that clients trust, in PEM (RFC 7468).
     pub certificates: PathBuf,
-    /// Its private key, in PEM.
+    /// The certificate's private key, in PEM.
     pub key: PathBuf,
 }
 
-/// Why a certificate cannot be used.
+/// The reasons why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("{}: {source}", .path.display())]

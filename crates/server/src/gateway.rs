@@ -1,8 +1,8 @@
-//! What a gateway gets from the server: a protocol of another server's apps, on the same accounts,
+//! The interface between the server and a gateway: another server's protocol on the same accounts,
 //! vaults and limits.
 //!
-//! A gateway is a router of its own, on a listener of its own or under a path. It has no access to
-//! a vault but by a password or a token, as every handler.
+//! A gateway is a router on its own listener or under a path. Like every handler, it gets access
+//! to a vault only with a password or a token.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -24,33 +24,32 @@ use crate::blocking;
 use crate::error::OverloadError;
 use crate::http::response;
 
-/// Where a gateway is.
+/// The place at which a gateway is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatewayMount {
-    /// On a listener of its own; port 0 lets the system choose.
+    /// A listener of its own; port 0 lets the system choose.
     Listener(SocketAddr),
-    /// On the server's listener, under a path that begins with a slash and ends without one.
+    /// A path of the server's listener. It begins with a slash and does not end with one.
     Path(&'static str),
 }
 
-/// A router, where it is, and how long its apps' connections may be idle.
+/// A gateway: its router, its mount, and how long its apps' connections may be idle.
 pub struct Gateway {
     pub router: Router,
     pub mount: GatewayMount,
     pub idle_max: Duration,
 }
 
-/// Who asks. In each request's extensions.
+/// The client of a request, in each request's extensions.
 #[derive(Clone, Copy, Debug)]
 pub struct GatewayPeer {
-    /// The other side of the connection, or the client of a trusted proxy.
+    /// The address of the connection's peer, or of a trusted proxy's client.
     pub address: IpAddr,
-    /// Whether the other side of the connection is a trusted proxy: then its headers are its own
-    /// word.
+    /// Whether the connection's peer is a trusted proxy, so that its headers can be trusted.
     pub is_proxied: bool,
 }
 
-/// The server's accounts and vaults, and turns for what is dear. Cheap to clone.
+/// The server's accounts and vaults, and permits for expensive work. Cloning is cheap.
 #[derive(Clone)]
 pub struct GatewayServices(pub(crate) Arc<AppState>);
 
@@ -73,7 +72,7 @@ impl GatewayServices {
         blocking::run_blocking(move || work(&services)).await
     }
 
-    /// Runs work that shows whether a login's password is right, when its turn comes.
+    /// Waits for a permit, then runs work that shows whether a login's password is right.
     pub async fn log_in<T, F>(
         &self,
         login: Login,
@@ -91,7 +90,7 @@ impl GatewayServices {
         self.0.log_in(login, password, address, work).await
     }
 
-    /// Runs work that hashes a new password of somebody who has proven who they are.
+    /// Waits for a permit, then runs work that hashes a new password of an authenticated user.
     pub async fn hash_for_authenticated<T, F>(
         &self,
         address: IpAddr,
@@ -104,7 +103,7 @@ impl GatewayServices {
         self.0.hash_for_authenticated(address, move |app| work(&app.accounts)).await
     }
 
-    /// Runs work that hashes the password of a new account.
+    /// Waits for a permit, then runs work that hashes the password of a new account.
     pub async fn hash_for_registration<T, F>(
         &self,
         address: IpAddr,
@@ -117,49 +116,49 @@ impl GatewayServices {
         self.0.hash_for_registration(address, move |app| work(&app.accounts)).await
     }
 
-    /// Counts an account that somebody makes.
+    /// Counts a registration of an account, or refuses it.
     pub fn begin_registration(&self, address: IpAddr) -> Result<(), TooManyAttempts> {
         self.0.logins.begin_registration(address)
     }
 
-    /// Notes that a device of this account was here.
+    /// Records that a device of this account was used from this address.
     pub fn record_use(&self, login: &Login, address: IpAddr) {
         self.0.logins.record_use(login, address);
     }
 
-    /// An empty room in memory.
+    /// Creates a memory reservation of no bytes.
     pub fn memory_reservation(&self, holder: MemoryOwner) -> MemoryReservation {
         self.0.memory_reservation(holder)
     }
 
-    /// Whether what stores new data is to be refused: the disk is full.
+    /// Whether the disk is full, so that writes of new data must be refused.
     pub fn is_disk_full(&self) -> bool {
         self.0.is_disk_full()
     }
 
-    /// Milliseconds since 1970.
+    /// The current time in milliseconds since 1970.
     pub fn now_ms(&self) -> u64 {
         clock::now_ms()
     }
 
-    /// In which a short body must arrive.
+    /// The time in which a short body must arrive.
     pub fn request_timeout(&self) -> Duration {
         self.0.config.request_timeout
     }
 
-    /// Counts messages that came.
+    /// Counts received messages.
     pub fn record_push(&self, stored: u64, known: u64) {
         self.0.metrics.record_push(stored, known);
     }
 
-    /// Counts messages that left.
+    /// Counts sent messages.
     pub fn record_pull(&self, count: usize) {
         self.0.metrics.record_pull(count);
     }
 }
 
-/// Routes within what surrounds every handler: requests are counted, refusals written, panics
-/// caught, other hosts' requests refused.
+/// Wraps a router in the layers that surround every handler: they count requests, write refusals,
+/// catch panics and refuse requests for other hosts.
 pub(crate) fn wrap_router(router: Router, app: &Arc<AppState>, hosts: Arc<AllowedHosts>) -> Router {
     router
         .layer(CatchPanicLayer::custom(response::panic_response))

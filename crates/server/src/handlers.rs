@@ -1,4 +1,4 @@
-//! One file per resource, each with its own `router()`.
+//! The handlers of the API: one file per resource, each with its own `router()`.
 
 pub(crate) mod accounts;
 pub(crate) mod admin;

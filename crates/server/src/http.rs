@@ -1,4 +1,4 @@
-//! HTTP: how requests come in and answers go out, whatever they are about.
+//! The HTTP layer: how requests arrive and responses leave, for all resources.
 
 pub(crate) mod accept;
 pub(crate) mod cors;

@@ -1,4 +1,4 @@
-//! The server: Warren's HTTP API over the accounts of one data directory, and their vaults.
+//! The server: Warren's HTTP API for the accounts and vaults of one data directory.
 //!
 //! ```text
 //! accept ─► socket ─► router ─► extract ─► handlers ─► response
@@ -6,13 +6,14 @@
 //! ```
 //!
 //! # Invariants
-//! - An acknowledged push is on the disk; a stopping server answers what it has taken.
-//! - Every input has a limit: connections, heads, bodies, counts, time. What a client makes the
-//!   server hold counts against its account and its network (`admission`).
-//! - No internal text, key, token or message leaves in an error or a log line.
+//! - An acknowledged push is on the disk. A stopping server answers the requests that it has
+//!   accepted.
+//! - Every input has a limit: connections, heads, bodies, counts, time. Everything that a client
+//!   makes the server hold counts against its account and its network (`admission`).
+//! - No error and no log line contains internal texts, keys, tokens or messages.
 //!
 //! # Not here
-//! - What is stored and how → `sync-store`. Flags, signals, log output → `cli`.
+//! - Storage → `sync-store`. Flags, signals, log output → `cli`.
 #![forbid(unsafe_code)]
 
 mod admission;
@@ -51,22 +52,23 @@ pub use crate::http::peer::UnreadBodyMarker;
 pub use crate::http::site::{Asset, StaticSite};
 pub use crate::http::stream_body::{StreamAborted, body_from_channel};
 
-/// Connections that the system holds until they are accepted. More than these it lets wait by
-/// itself, for seconds: so there are as many as a flood brings while others are accepted.
+/// The number of connections that the system holds until they are accepted. Further ones wait for
+/// seconds, because the client's system retries. So the number covers a flood that arrives while
+/// others are accepted.
 const UNACCEPTED_COUNT_MAX: u32 = 4_096;
 
-/// A server that listens, and answers once it runs.
+/// A server that listens already, and answers once [`Self::run`] is called.
 pub struct SyncServer {
     socket: TcpListener,
     address: SocketAddr,
     gateways: Vec<Gateway>,
-    /// Of gateways that have their own.
+    /// The listeners of gateways that have their own.
     listeners: Vec<HttpListener>,
     app: Arc<AppState>,
 }
 
 impl SyncServer {
-    /// Opens the data directory and takes the address.
+    /// Opens the data directory and binds the address.
     pub async fn bind(config: Config) -> Result<Self> {
         let (address, socket) = listen(config.listen)?;
         let postgres = match &config.postgres {
@@ -79,12 +81,12 @@ impl SyncServer {
         Ok(Self { socket, address, gateways: Vec::new(), listeners: Vec::new(), app })
     }
 
-    /// What a gateway is made of.
+    /// Returns the services from which a gateway is built.
     pub fn services(&self) -> GatewayServices {
         GatewayServices(Arc::clone(&self.app))
     }
 
-    /// Lets other servers' apps in; returns where they find it.
+    /// Adds a gateway for another server's apps and returns the address at which they reach it.
     pub fn add_gateway(&mut self, gateway: Gateway) -> Result<SocketAddr> {
         let GatewayMount::Listener(address) = gateway.mount else {
             self.gateways.push(gateway);
@@ -97,18 +99,19 @@ impl SyncServer {
         Ok(address)
     }
 
-    /// Where it listens: the port that was given, or the one that the system chose for port 0.
+    /// The address of the server's listener: with the given port, or the one that the system chose
+    /// for port 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `http` or `https`, on every listener.
+    /// The scheme of every listener: `http` or `https`.
     pub fn scheme(&self) -> &'static str {
         if self.app.tls.is_some() { "https" } else { "http" }
     }
 
-    /// Answers requests until `shutdown` is ready, then finishes those that it has taken, and
-    /// closes every vault.
+    /// Answers requests until `shutdown` is ready, then finishes the accepted ones and closes
+    /// every vault.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
         let Self { socket, address, gateways, mut listeners, app } = self;
         let router = http::router::router(&app, &gateways, app.hosts(address));
@@ -120,12 +123,13 @@ impl SyncServer {
         let mut serving = JoinSet::new();
         for listener in listeners {
             let (app, mut stopped) = (Arc::clone(&app), stopped.clone());
-            // An error says that the sender is gone, which is the end, too.
+            // An error means that the sender is gone, which also ends the listener.
             let shutdown = async move { drop(stopped.changed().await) };
             serving.spawn(async move { http::accept::serve(listener, &app, shutdown).await });
         }
         shutdown.await;
-        // Nobody's answer is waited for that ends by itself never.
+        // Event streams never end on their own, so they are ended before the server waits for
+        // responses.
         app.subscribers.close();
         drop(stop);
         while let Some(served) = serving.join_next().await {
@@ -142,7 +146,7 @@ fn listen(address: SocketAddr) -> Result<(SocketAddr, TcpListener)> {
             SocketAddr::V4(_) => TcpSocket::new_v4(),
             SocketAddr::V6(_) => TcpSocket::new_v6(),
         }?;
-        // Or a server could not start again while its last connections end.
+        // Otherwise a server could not restart while its last connections end.
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
         let socket = socket.listen(UNACCEPTED_COUNT_MAX)?;
@@ -151,7 +155,7 @@ fn listen(address: SocketAddr) -> Result<(SocketAddr, TcpListener)> {
     bind().map_err(|source| Error::Listen { address, source })
 }
 
-/// Binds and runs.
+/// Binds and runs a server: [`SyncServer::bind`] and [`SyncServer::run`].
 pub async fn serve(config: Config, shutdown: impl Future<Output = ()> + Send) -> Result<()> {
     SyncServer::bind(config).await?.run(shutdown).await
 }

@@ -1,13 +1,12 @@
-//! What the server counts, in Prometheus' text format.
+//! The server's metrics, in Prometheus' text format.
 //!
-//! Each server has a recorder of its own, so that several can live in one process.
+//! Each server has its own recorder, so that several servers can run in one process.
 //!
 //! # Invariants
-//! - Labels come from closed lists (routes, methods, statuses): no request adds a series of its own
-//!   making.
+//! - Labels come from closed lists (routes, methods, statuses), so no request can add a series.
 //!
 //! # Not here
-//! - What is known of each open vault → `metrics/vaults.rs`.
+//! - The metrics of each open vault → `metrics/vaults.rs`.
 
 pub(crate) mod readiness;
 mod totals;
@@ -24,8 +23,8 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, Prometheu
 use self::totals::RequestTotals;
 pub(crate) use self::totals::{DURATION_BOUNDS_MS, TotalsSnapshot};
 
-/// How often samples are folded into their buckets, so that they do not pile up when nobody
-/// scrapes.
+/// The interval at which samples are folded into their buckets, so that they do not accumulate
+/// while no scraper runs.
 pub(crate) const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) struct Metrics {
@@ -118,12 +117,12 @@ impl Metrics {
         });
     }
 
-    /// The text, in Prometheus' format.
+    /// Renders the metrics in Prometheus' text format.
     pub(crate) fn text(&self) -> String {
         self.handle.render()
     }
 
-    /// Forgets what is too old to be counted.
+    /// Folds samples into their buckets and drops those that are too old to be counted.
     pub(crate) fn run_upkeep(&self) {
         self.handle.run_upkeep();
     }

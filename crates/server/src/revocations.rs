@@ -1,7 +1,8 @@
-//! What was revoked stays revoked: the list of a data directory, applied at the start.
+//! Applies the revocation list of the data directory at the start, so that revocations stay in
+//! effect.
 //!
 //! # Not here
-//! - What the list says, and how it is applied → `accounts`.
+//! - The list's format, and how it is applied → `accounts`.
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use accounts::REVOCATIONS_FILE;
 use crate::app_state::AppState;
 use crate::error::Result;
 
-/// Applies the list to the accounts file, which may have been put back from an older copy. The vaults
-/// of accounts that were removed stay on the disk: whoever put them back may want them.
+/// Applies the list to the accounts file, which may have been restored from an older copy. The
+/// vaults of removed accounts stay on the disk: the operator who restored them may need them.
 pub(crate) async fn apply(app: &Arc<AppState>) -> Result<()> {
     let applying = Arc::clone(app);
     let applied = engine::run_blocking(move || applying.accounts.apply_revocations()).await??;

@@ -1,21 +1,22 @@
-//! Who listens to which set of messages, and what they hear: how it stands, never how it came so.
+//! Subscribers per account. They receive the vault's current state, never a history.
 //!
 //! ```text
 //! push ─► stored(set) ─────► watch ─┬─► subscriber
 //! revoke ─► revoked(account) ───────┴─► subscriber
 //! ```
-//! Each set with subscribers has one `watch`: a slow subscriber skips what is out of date, and
-//! nothing queues. No subscriber has a task of its own, and none keeps a vault open.
+//! Each set with subscribers has one `watch`: a slow subscriber skips outdated states, and nothing
+//! queues. No subscriber has a task of its own, and none keeps a vault open.
 //!
 //! # Invariants
-//! - At most `account_max` subscribers of one account and `total_max` of all are there. When there
-//!   are as many, a newcomer gets the place of one of the network that has the most, as with
+//! - There are at most `account_max` subscribers of one account and `total_max` of all. At the
+//!   total limit, a newcomer replaces a subscriber of the network that has the most, as with
 //!   connections.
 //! - A set without subscribers has no entry.
-//! - The state that is heard never goes back, in whatever order pushes are answered.
+//! - The state that subscribers receive never goes back, whatever the order in which pushes are
+//!   answered.
 //!
 //! # Not here
-//! - What a subscriber is sent → `handlers/events.rs`.
+//! - The events that are sent to a subscriber → `handlers/events.rs`.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -29,7 +30,7 @@ use tokio::sync::watch;
 use crate::admission::connections::{ConnectionLimiter, ConnectionPermit};
 use crate::error::ApiError;
 
-/// The messages of an account: its plain ones, or those of its e2ee set.
+/// A key for one set of an account's messages: the plain ones, or those of its e2ee set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MessageSetKey {
     pub(crate) account: AccountId,
@@ -37,7 +38,7 @@ pub(crate) struct MessageSetKey {
 }
 
 impl MessageSetKey {
-    /// That of a device.
+    /// Returns the key of the set that a device uses.
     pub(crate) fn for_session(session: &DeviceSession) -> Self {
         Self { account: session.account, is_e2ee: session.message_set.e2ee_vault.is_some() }
     }
@@ -62,21 +63,22 @@ struct UpdateChannel {
     count: usize,
 }
 
-/// What an account's subscribers hear.
+/// The update that an account's subscribers receive.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VaultUpdate {
-    /// After the newest push since somebody listens.
+    /// The vault's state after the newest push since the first subscriber came.
     pub(crate) state: Option<VaultSummary>,
-    /// Counts revocations: each subscriber then looks whether it was the one.
+    /// The number of revocations. When it changes, each subscriber checks whether its own device
+    /// is revoked.
     revocations: u64,
 }
 
-/// One subscriber's place; dropping it makes room.
+/// A device that holds an event stream open. Dropping this frees its permit.
 pub(crate) struct Subscriber {
     subscribers: Arc<Subscribers>,
     set: MessageSetKey,
     place: ConnectionPermit,
-    /// Closed when the server stops.
+    /// The updates. The channel is closed when the server stops.
     pub(crate) updates: watch::Receiver<VaultUpdate>,
 }
 
@@ -86,13 +88,13 @@ impl Subscribers {
         Self { account_max, places, registry: Mutex::default() }
     }
 
-    /// Takes a place for a client. What is pushed from here on is heard.
+    /// Acquires a permit for a client. The subscriber receives all pushes from here on.
     pub(crate) async fn subscribe(
         self: &Arc<Self>,
         set: MessageSetKey,
         client: IpAddr,
     ) -> Result<Subscriber, ApiError> {
-        // Before somebody has to go for it.
+        // Check first, before another subscriber is closed to free its permit.
         self.check(&self.registry(), set)?;
         let place = self.places.acquire_for_client(Some(client)).await;
         let busy = || ApiError::new(ErrorCode::Busy, "too many event streams are open");
@@ -110,7 +112,7 @@ impl Subscribers {
         Ok(Subscriber { subscribers: Arc::clone(self), set, place, updates: update })
     }
 
-    /// Whether an account may have one more.
+    /// Checks whether an account may have one more subscriber.
     fn check(&self, registry: &SubscriberRegistry, set: MessageSetKey) -> Result<(), ApiError> {
         if registry.is_closed {
             return Err(ApiError::new(ErrorCode::Unavailable, "the server is stopping"));
@@ -123,7 +125,7 @@ impl Subscribers {
         Ok(())
     }
 
-    /// Tells that a push has left the vault like this.
+    /// Notifies the subscribers of a set of the vault's state after a push.
     pub(crate) fn notify_stored(&self, set: MessageSetKey, after: VaultSummary) {
         self.notify(set, |update| {
             let is_newer = update.state.is_none_or(|known| known.cursor < after.cursor);
@@ -134,7 +136,7 @@ impl Subscribers {
         });
     }
 
-    /// Tells that devices were revoked, or went over to the e2ee set.
+    /// Notifies an account's subscribers that devices were revoked or moved to the e2ee set.
     pub(crate) fn notify_revoked(&self, account: AccountId) {
         for is_e2ee in [false, true] {
             self.notify(MessageSetKey { account, is_e2ee }, |update| {
@@ -144,7 +146,7 @@ impl Subscribers {
         }
     }
 
-    /// Ends every subscriber's stream, and takes no more of them.
+    /// Ends every subscriber's stream and accepts no further ones.
     pub(crate) fn close(&self) {
         let mut registry = self.registry();
         registry.is_closed = true;
@@ -164,7 +166,7 @@ impl Subscribers {
     fn unsubscribe(&self, set: MessageSetKey) {
         let mut registry = self.registry();
         registry.count -= 1;
-        // A server that stops has forgotten the channels already.
+        // A server that stops has dropped the channels already.
         if let Some(channel) = registry.channels.get_mut(&set) {
             channel.count -= 1;
             if channel.count == 0 {
@@ -179,7 +181,7 @@ impl Subscribers {
 }
 
 impl Subscriber {
-    /// Waits for news. `None`: the server stops, or the place was given to another.
+    /// Waits for an update. Returns `None` if the server stops or another client got the permit.
     pub(crate) async fn hear(&mut self) -> Option<()> {
         tokio::select! {
             changed = self.updates.changed() => changed.ok(),
@@ -243,7 +245,7 @@ mod tests {
         subscribers.notify_stored(plain(ada), state(2));
         subscribers.notify_stored(plain(ada), state(3));
         assert_eq!(heard(), Some(3));
-        // Two pushes were answered in the other order.
+        // Two pushes were answered in reverse order.
         subscribers.notify_stored(plain(ada), state(1));
         assert_eq!(heard(), None);
         subscribers.notify_revoked(ada);

@@ -1,12 +1,12 @@
 //! Reads the schema of a database: columns, keys, indexes, foreign keys.
 //!
-//! SQLite answers through its PRAGMAs (<https://sqlite.org/pragma.html>), so no `CREATE TABLE` is
-//! parsed for these. What no PRAGMA reports, such as a CHECK, a caller finds in the text of the
-//! statement, with [`tokens`] and [`words`].
+//! SQLite reports these through its PRAGMAs (<https://sqlite.org/pragma.html>), so no `CREATE
+//! TABLE` is parsed for them. For parts that no PRAGMA reports, such as a CHECK, a caller searches
+//! the text of the statement, with [`tokens`] and [`words`].
 //!
 //! # Invariants
 //! - Only the main database is read. A TEMP table of the same name is never taken for the table.
-//! - Names are as they were declared, however a caller spells them.
+//! - Names are spelled as declared, whatever spelling a caller uses.
 //! - Lists are in an order that does not depend on the history of the file: tables and indexes by
 //!   name, columns as declared. Foreign keys are in SQLite's order: the last one first.
 #![warn(missing_docs)]
@@ -19,167 +19,168 @@ pub use self::sql_text::{
     is_blank, quote_identifier, tokens, unquote, virtual_table_module, words,
 };
 
-/// What `sqlite_schema` lists as a table or view.
+/// The kind of an entry that `sqlite_schema` lists as a table or view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
-    /// Rows in a B-tree of its own.
+    /// An ordinary table, whose rows are in a B-tree of its own.
     Ordinary,
     /// An ordinary table in which a virtual table keeps its content.
     Shadow,
-    /// A module answers for it.
+    /// A virtual table, whose content comes from a module.
     Virtual,
-    /// A stored SELECT.
+    /// A view, which is a stored SELECT.
     View,
 }
 
 /// A table or view, without its columns: one row of `PRAGMA table_list`.
 #[derive(Clone, Debug)]
 pub struct TableEntry {
-    /// As it was declared.
+    /// The name as it was declared.
     pub name: String,
-    /// What it is.
+    /// The kind of the table or view.
     pub kind: TableKind,
-    /// `false`: it was declared `WITHOUT ROWID`.
+    /// Whether the table has row ids; `false` if it was declared `WITHOUT ROWID`.
     pub has_rowid: bool,
-    /// It was declared `STRICT`.
+    /// Whether the table was declared `STRICT`.
     pub is_strict: bool,
 }
 
 /// A table with its columns and indexes.
 #[derive(Clone, Debug)]
 pub struct TableSchema {
-    /// As it was declared.
+    /// The name as it was declared.
     pub name: String,
-    /// What it is.
+    /// The kind of the table or view.
     pub kind: TableKind,
-    /// `false`: it was declared `WITHOUT ROWID`.
+    /// Whether the table has row ids; `false` if it was declared `WITHOUT ROWID`.
     pub has_rowid: bool,
-    /// It was declared `STRICT`.
+    /// Whether the table was declared `STRICT`.
     pub is_strict: bool,
-    /// All of them, generated and hidden ones included, as declared.
+    /// All columns in declared order, generated and hidden ones included.
     pub columns: Vec<ColumnSchema>,
-    /// Those of its constraints included, by name.
+    /// All indexes by name, those of constraints included.
     pub indexes: Vec<IndexSchema>,
 }
 
-/// A column.
+/// A column of a table or view.
 #[derive(Clone, Debug)]
 pub struct ColumnSchema {
-    /// As it was declared.
+    /// The name as it was declared.
     pub name: String,
-    /// As it was declared; empty without a type.
+    /// The type as it was declared; empty if there is none.
     pub declared_type: String,
-    /// It was declared `NOT NULL`.
+    /// Whether the column was declared `NOT NULL`.
     pub is_not_null: bool,
-    /// The SQL of its default.
+    /// The SQL of the column's default.
     pub default: Option<String>,
-    /// Its place in the primary key, from 1; 0 outside it.
+    /// The column's place in the primary key, from 1; 0 outside it.
     pub key_position: u32,
-    /// Where its values come from.
+    /// The source of the column's values.
     pub kind: ColumnKind,
 }
 
-/// Where the values of a column come from.
+/// The source of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// From the statements that write rows.
+    /// An ordinary column, which statements write.
     Ordinary,
-    /// From the module of a virtual table, and `SELECT *` does not show it.
+    /// A hidden column of a virtual table: its module supplies the values, and `SELECT *` omits
+    /// them.
     Hidden,
-    /// They are computed when they are read.
+    /// A generated column, computed when it is read.
     GeneratedVirtual,
-    /// They are computed when the row is written.
+    /// A generated column, computed when the row is written.
     GeneratedStored,
 }
 
-/// An index.
+/// An index of a table.
 #[derive(Clone, Debug)]
 pub struct IndexSchema {
-    /// `sqlite_autoindex_…` for one that a constraint made.
+    /// The index's name; `sqlite_autoindex_…` if a constraint created it.
     pub name: String,
-    /// It was declared `UNIQUE`, or a constraint made it.
+    /// Whether the index was declared `UNIQUE`, or a constraint created it.
     pub is_unique: bool,
-    /// It has a WHERE.
+    /// Whether the index has a WHERE.
     pub is_partial: bool,
-    /// Why it is there.
+    /// The reason why the index exists.
     pub origin: IndexOrigin,
-    /// The columns of its key, in order.
+    /// The columns of the index's key, in order.
     pub columns: Vec<IndexKeyColumn>,
 }
 
-/// Why an index is there.
+/// The reason why an index exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexOrigin {
-    /// `CREATE INDEX` made it.
+    /// The index was created by `CREATE INDEX`.
     Created,
-    /// A UNIQUE constraint made it.
+    /// The index was created by a UNIQUE constraint.
     UniqueConstraint,
-    /// A PRIMARY KEY made it.
+    /// The index was created by a PRIMARY KEY.
     PrimaryKey,
 }
 
 /// A key column of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexKeyColumn {
-    /// `None` for an expression.
+    /// The column's name; `None` for an expression.
     pub column: Option<String>,
-    /// By which its values are compared.
+    /// The collation that compares the column's values.
     pub collation: String,
-    /// `DESC`.
+    /// Whether the column is declared `DESC`.
     pub is_descending: bool,
 }
 
-/// Columns of a table that refer to columns of a parent.
+/// A foreign key: columns of a table that refer to columns of a parent.
 #[derive(Clone, Debug)]
 pub struct ForeignKeySchema {
-    /// SQLite's number of it, in its table: `PRAGMA foreign_key_check` names it.
+    /// SQLite's number of the foreign key in its table, which `PRAGMA foreign_key_check` reports.
     pub id: i64,
-    /// The table that is referred to, as this one spells it; it need not exist.
+    /// The parent table, as the foreign key spells it; it need not exist.
     pub parent: String,
-    /// The columns that refer.
+    /// The columns that refer to the parent.
     pub columns: Vec<String>,
-    /// The columns that are referred to: as declared, or else the parent's primary key. They need
-    /// not exist, nor be as many.
+    /// The columns of the parent: as declared, or else its primary key. They need not exist, and
+    /// their number may differ.
     pub parent_columns: Vec<String>,
-    /// In SQLite's words: `NO ACTION`.
+    /// The action on delete in SQLite's words, such as `NO ACTION`.
     pub on_delete: String,
-    /// In SQLite's words: `CASCADE`.
+    /// The action on update in SQLite's words, such as `CASCADE`.
     pub on_update: String,
 }
 
-/// What kind of object `sqlite_schema` lists.
+/// The kind of an object that `sqlite_schema` lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaObjectKind {
     /// A table, virtual or not.
     Table,
-    /// An index.
+    /// An index of a table.
     Index,
-    /// A trigger.
+    /// A trigger of a table or view.
     Trigger,
 }
 
-/// The tables and views of the main database, SQLite's own included.
+/// Returns the tables and views of the main database, SQLite's own included.
 pub fn tables(db: &Connection) -> rusqlite::Result<Vec<TableEntry>> {
     let sql = "SELECT name, type, wr, strict FROM pragma_table_list
                WHERE schema = 'main' ORDER BY name";
     rows(db, sql, [], TableEntry::from_row)
 }
 
-/// One table or view. The case of `name` does not matter.
+/// Returns one table or view. The case of `name` does not matter.
 pub fn table(db: &Connection, name: &str) -> rusqlite::Result<Option<TableEntry>> {
     let sql = "SELECT name, type, wr, strict FROM pragma_table_list(?1) WHERE schema = 'main'";
     db.prepare_cached(sql)?.query_row([name], TableEntry::from_row).optional()
 }
 
-/// The TEMP tables and views of this connection. Each hides a table of the same name from every
-/// statement that does not say `main`.
+/// Returns the TEMP tables and views of this connection. Each hides a table of the same name from
+/// every statement that does not name the schema `main`.
 pub fn temporary_tables(db: &Connection) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT name FROM temp.sqlite_schema WHERE type IN ('table', 'view') ORDER BY name";
     rows(db, sql, [], |row| row.get(0))
 }
 
-/// The columns of a table or view, generated and hidden ones included; none if there is no such
-/// table.
+/// Returns the columns of a table or view, generated and hidden ones included; none if it does not
+/// exist.
 pub fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<ColumnSchema>> {
     let sql = "SELECT name, type, \"notnull\", dflt_value, pk, hidden
                FROM pragma_table_xinfo(?1, 'main') ORDER BY cid";
@@ -200,7 +201,7 @@ pub fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<ColumnSchem
     })
 }
 
-/// The indexes of a table, with their columns.
+/// Returns the indexes of a table, with their columns.
 pub fn indexes(db: &Connection, table: &str) -> rusqlite::Result<Vec<IndexSchema>> {
     let sql = "SELECT name, \"unique\", partial, origin
                FROM pragma_index_list(?1, 'main') ORDER BY name";
@@ -232,7 +233,7 @@ pub fn indexes(db: &Connection, table: &str) -> rusqlite::Result<Vec<IndexSchema
     Ok(indexes)
 }
 
-/// The foreign keys of a table, the one that was declared last first.
+/// Returns the foreign keys of a table, the one that was declared last first.
 pub fn foreign_keys(db: &Connection, table: &str) -> rusqlite::Result<Vec<ForeignKeySchema>> {
     let sql = "SELECT id, \"table\", \"from\", \"to\", on_delete, on_update
                FROM pragma_foreign_key_list(?1, 'main') ORDER BY id, seq";
@@ -262,7 +263,8 @@ pub fn foreign_keys(db: &Connection, table: &str) -> rusqlite::Result<Vec<Foreig
     Ok(keys)
 }
 
-/// The statement that made an object; `None` if there is no such object, or no statement made it.
+/// Returns the statement that created an object, or `None` if the object does not exist or no
+/// statement created it.
 pub fn object_sql(
     db: &Connection,
     kind: SchemaObjectKind,
@@ -279,14 +281,14 @@ pub fn object_sql(
     Ok(sql.flatten())
 }
 
-/// The columns of the primary key, in the key's order.
+/// Returns the columns of the primary key, in the key's order.
 pub fn key_columns(columns: &[ColumnSchema]) -> Vec<&ColumnSchema> {
     let mut key: Vec<_> = columns.iter().filter(|column| column.key_position > 0).collect();
     key.sort_by_key(|column| column.key_position);
     key
 }
 
-/// Whether a table of this name is SQLite's own.
+/// Checks whether a table of this name is SQLite's own.
 pub fn is_sqlite_name(name: &str) -> bool {
     name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_"))
 }
@@ -304,28 +306,28 @@ impl TableEntry {
         Ok(Self { name, kind, has_rowid: !is_without_rowid, is_strict })
     }
 
-    /// With its columns and indexes.
+    /// Reads the table's columns and indexes.
     pub fn read(self, db: &Connection) -> rusqlite::Result<TableSchema> {
         let Self { name, kind, has_rowid, is_strict } = self;
         let (columns, indexes) = (columns(db, &name)?, indexes(db, &name)?);
         Ok(TableSchema { name, kind, has_rowid, is_strict, columns, indexes })
     }
 
-    /// Whether it keeps rows in a B-tree of its own.
+    /// Checks whether the table keeps rows in a B-tree of its own.
     pub fn is_stored(&self) -> bool {
         matches!(self.kind, TableKind::Ordinary | TableKind::Shadow)
     }
 }
 
 impl TableSchema {
-    /// The columns of the primary key, in the key's order.
+    /// Returns the columns of the primary key, in the key's order.
     pub fn key_columns(&self) -> Vec<&ColumnSchema> {
         key_columns(&self.columns)
     }
 
-    /// The column that is the row id itself: an `INTEGER PRIMARY KEY`
-    /// (<https://sqlite.org/lang_createtable.html#rowid>). `INTEGER PRIMARY KEY DESC` is not: it
-    /// has an index of its own.
+    /// Returns the column that is the row id itself: an `INTEGER PRIMARY KEY`
+    /// (<https://sqlite.org/lang_createtable.html#rowid>). `INTEGER PRIMARY KEY DESC` is not one:
+    /// it has an index of its own.
     pub fn rowid_alias(&self) -> Option<&ColumnSchema> {
         let key = self.key_columns();
         let [column] = key[..] else { return None };
@@ -334,36 +336,36 @@ impl TableSchema {
         (self.has_rowid && is_integer && !has_index).then_some(column)
     }
 
-    /// A name of the row id that no column has, if the table has row ids.
+    /// Returns a name of the row id that no column has, if the table has row ids.
     pub fn rowid_name(&self) -> Option<&'static str> {
         let is_free =
             |name: &&str| !self.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
         ROWID_NAMES.into_iter().find(is_free).filter(|_| self.has_rowid)
     }
 
-    /// Whether it is SQLite's own, or a virtual table's.
+    /// Checks whether the table is SQLite's own, or belongs to a virtual table.
     pub fn is_internal(&self) -> bool {
         self.kind == TableKind::Shadow || is_sqlite_name(&self.name)
     }
 }
 
-/// What the row id is called, where no column has the name.
+/// The names of the row id, where no column has the name.
 pub const ROWID_NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
 
 impl ColumnSchema {
-    /// What a row holds here that was there before the column, in SQL.
+    /// Returns the SQL of the value that this column has in rows that are older than the column.
     pub fn default_sql(&self) -> &str {
         self.default.as_deref().unwrap_or("NULL")
     }
 
-    /// Whether its values are computed from others of the row.
+    /// Checks whether the column's values are computed from others of the row.
     pub fn is_generated(&self) -> bool {
         matches!(self.kind, ColumnKind::GeneratedVirtual | ColumnKind::GeneratedStored)
     }
 }
 
 impl IndexSchema {
-    /// The columns as text: `a, b DESC, <expression>`.
+    /// Returns the columns as text: `a, b DESC, <expression>`.
     pub fn columns_text(&self) -> String {
         let columns = self.columns.iter().map(|key| {
             let name = key.column.as_deref().unwrap_or("<expression>");
@@ -372,7 +374,7 @@ impl IndexSchema {
         columns.collect::<Vec<_>>().join(", ")
     }
 
-    /// The names of its columns; `None` if one is an expression.
+    /// Returns the names of the index's columns, or `None` if one is an expression.
     pub fn column_names(&self) -> Option<Vec<&str>> {
         self.columns.iter().map(|key| key.column.as_deref()).collect()
     }

@@ -1,6 +1,6 @@
-//! The words of an SQL text, for what SQLite tells in no other way.
+//! Splits SQL text into words, for facts that SQLite reports in no other way.
 
-/// The words of a statement that are no names in quotes, no texts and no comments.
+/// Returns the words of a statement, without quoted names, string literals and comments.
 pub fn words(sql: &str) -> Vec<&str> {
     let words = tokens(sql).into_iter();
     words
@@ -8,7 +8,7 @@ pub fn words(sql: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Words, names in quotes, texts and comments.
+/// Splits SQL into words, quoted names, string literals, comments and the characters between them.
 pub fn tokens(sql: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = sql;
@@ -29,13 +29,13 @@ pub fn tokens(sql: &str) -> Vec<&str> {
     tokens
 }
 
-/// An identifier in SQL, in quotes.
+/// Quotes an identifier for SQL.
 pub fn quote_identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The module that answers for a virtual table, by the statement that made it: the word behind
-/// USING. `None` for any other statement.
+/// Returns the module of a virtual table, by the statement that created it: the word after USING.
+/// Returns `None` for any other statement.
 pub fn virtual_table_module(sql: &str) -> Option<&str> {
     let mut tokens = tokens(sql).into_iter().filter(|token| !is_blank(token));
     let is_virtual = tokens.next()?.eq_ignore_ascii_case("CREATE")
@@ -44,12 +44,12 @@ pub fn virtual_table_module(sql: &str) -> Option<&str> {
     is_virtual.then(|| unquote(module))
 }
 
-/// Whether a token is space or a comment.
+/// Checks whether a token is space or a comment.
 pub fn is_blank(token: &str) -> bool {
     token.trim().is_empty() || token.starts_with("--") || token.starts_with("/*")
 }
 
-/// A token that may be a name, without its quotes.
+/// Removes the quotes from a token that may be a name.
 pub fn unquote(token: &str) -> &str {
     token.trim_matches(['"', '`', '[', ']', '\''])
 }

@@ -1,4 +1,4 @@
-// Links the library under rusqlite.
+// The import links SQLite under rusqlite.
 use sqlite3mc_sys as _;
 
 use super::*;
@@ -61,7 +61,7 @@ fn a_table_is_read_as_it_was_declared() {
     );
 }
 
-/// <https://sqlite.org/lang_createtable.html#rowid>
+/// Tests the rules of <https://sqlite.org/lang_createtable.html#rowid>.
 #[test]
 fn only_an_integer_primary_key_is_the_row_id() {
     let check = |columns: &str, alias: Option<&str>, name: Option<&str>| {

@@ -1,17 +1,18 @@
-//! SQLite Multiple Ciphers, linked under rusqlite, and the calls of it that rusqlite does not know.
+//! Links SQLite Multiple Ciphers under rusqlite, and wraps the C functions that rusqlite does not
+//! know.
 //!
 //! `build.rs` compiles the library, and SQLite's recovery extension with it; for wasm32,
-//! `sqlite-wasm-rs` does the library alone. This file holds the only
-//! `unsafe` code of the project: the C calls that rusqlite has no words for.
+//! `sqlite-wasm-rs` compiles the library alone. This file holds the only `unsafe` code of the
+//! project: the C functions that rusqlite does not wrap.
 //!
 //! # Invariants
-//! - A key never becomes SQL text: it goes to `sqlite3_key_v2` as bytes, in a buffer that is
-//!   zeroised.
+//! - A key never becomes SQL text: it is passed to `sqlite3_key_v2` as bytes, in a buffer that is
+//!   zeroized.
 //! - No thread encrypts before the library has chosen an implementation of `ChaCha20`
 //!   (`choose_chacha20`): every connection with a key passes `unlock` or `encrypt_anew` first.
 //!
 //! # Not here
-//! - Which cipher, which settings, what a wrong key looks like → `engine::open_connection`.
+//! - The cipher, the settings and the signs of a wrong key → `engine::open_connection`.
 #![expect(
     unsafe_code,
     reason = "C functions that rusqlite does not wrap; each call says why it is sound"
@@ -55,21 +56,21 @@ unsafe extern "C" {
     fn sqlite3mc_vfs_create(real_name: *const c_char, make_default: c_int) -> c_int;
 }
 
-/// What `sqlite3mc` takes as "these bytes are the key", so that it derives none.
+/// Prefix with which `sqlite3mc` takes bytes as the key itself, so that it derives none.
 const RAW_PREFIX: &[u8; 4] = b"raw:";
 const RAW_KEY_SIZE: usize = 4 + 32;
 
-/// Gives the main database its key. A wrong key is noticed at the first read, not here.
+/// Sets the key of the main database. A wrong key is noticed at the first read, not here.
 ///
-/// `aes256cbc` knows no raw keys: it derives one from the first 32 bytes of what it is given,
-/// prefix included, so 28 bytes of the key count there.
+/// `aes256cbc` has no raw keys: it derives one from the first 32 bytes of its input, prefix
+/// included, so 28 bytes of the key count there.
 pub fn set_key(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
     unlock(db, &*raw_key_bytes(raw_key))
 }
 
-/// Gives the main database a passphrase, from which the cipher derives the key: some 50 ms of
-/// processor time for `chacha20`, four times that for `sqlcipher`. A wrong one is noticed at the
-/// first read.
+/// Sets the passphrase of the main database, from which the cipher derives the key: that takes some
+/// 50 ms of processor time for `chacha20`, and four times as much for `sqlcipher`. A wrong
+/// passphrase is noticed at the first read.
 pub fn set_passphrase(db: &Connection, passphrase: &[u8]) -> rusqlite::Result<()> {
     unlock(db, passphrase)
 }
@@ -83,15 +84,16 @@ pub fn register_encrypted_vfs(name: &CStr) -> rusqlite::Result<()> {
 
 /// Lets the library choose an implementation of `ChaCha20`, in one thread while all others wait.
 ///
-/// By itself it chooses at the first use, without a lock: it stores that it has chosen and then what it has
-/// chosen, and a second thread in between calls a null pointer (`sqlite3mc` 2.6.1, `stream_chacha20.c`,
-/// as gcc 12 compiles it; a server crashed so in its first second).
+/// Otherwise the library chooses at the first use, without a lock: it first records that it has
+/// chosen and then its choice, and a second thread in between calls a null pointer (`sqlite3mc`
+/// 2.6.1, `stream_chacha20.c`, as gcc 12 compiles it; a server crashed in this way in its first
+/// second).
 fn choose_chacha20() {
     #[cfg(not(target_family = "wasm"))]
     {
         static CHOSEN: std::sync::Once = std::sync::Once::new();
         CHOSEN.call_once(|| {
-            // SAFETY: it takes nothing, and only here and after this can anything else use what it writes.
+            // SAFETY: it takes no arguments, and its results can be used only here and afterwards.
             unsafe { sqlite3mcChaCha20HwAccelerated() };
         });
     }
@@ -100,26 +102,27 @@ fn choose_chacha20() {
 fn unlock(db: &Connection, key: &[u8]) -> rusqlite::Result<()> {
     choose_chacha20();
     let Ok(size) = c_int::try_from(key.len()) else { return check(ffi::SQLITE_TOOBIG) };
-    // SAFETY: the handle is valid while `db` is borrowed, and used by this thread alone
+    // SAFETY: the handle is valid while `db` is borrowed, and only this thread uses it
     // (`Connection` is not Sync); the buffer is as long as `size` says and outlives the call, which
-    // copies what it keeps; the schema name ends in a NUL.
+    // copies what it stores; the schema name ends in a NUL.
     let code = unsafe { sqlite3_key_v2(db.handle(), c"main".as_ptr(), key.as_ptr().cast(), size) };
     check(code)
 }
 
-/// Encrypts the main database anew under `raw_key`. Needs a connection with no transaction open, and
-/// a file that is not in WAL mode if it was not encrypted.
+/// Encrypts the main database again, under `raw_key`. The connection must have no open transaction,
+/// and a file that was not encrypted must not be in WAL mode.
 pub fn rekey(db: &Connection, raw_key: &[u8; 32]) -> rusqlite::Result<()> {
     encrypt_anew(db, &*raw_key_bytes(raw_key))
 }
 
-/// The same under a key that the cipher derives from a passphrase.
+/// Encrypts the main database again, as [`rekey`] does, under a key that the cipher derives from a
+/// passphrase.
 pub fn rekey_passphrase(db: &Connection, passphrase: &[u8]) -> rusqlite::Result<()> {
     encrypt_anew(db, passphrase)
 }
 
-/// Decrypts the main database: from here on it has no key. Needs a connection with no transaction
-/// open.
+/// Decrypts the main database, which has no key afterwards. The connection must have no open
+/// transaction.
 pub fn remove_key(db: &Connection) -> rusqlite::Result<()> {
     encrypt_anew(db, &[])
 }
@@ -133,19 +136,19 @@ fn encrypt_anew(db: &Connection, key: &[u8]) -> rusqlite::Result<()> {
     check(code)
 }
 
-/// Does the open transaction violate a foreign key that is only checked when it commits?
+/// Checks whether the open transaction violates a foreign key that is checked only at the commit.
 pub fn has_deferred_violation(db: &Connection) -> rusqlite::Result<bool> {
     Ok(status(db, ffi::SQLITE_DBSTATUS_DEFERRED_FKS)? != 0)
 }
 
-/// What the last call on this connection that failed has answered, if none has succeeded since.
+/// Returns the error of this connection's last failed call, if no call has succeeded since.
 pub fn last_error(db: &Connection) -> ffi::Error {
     // SAFETY: the handle is valid and this thread's alone, as in `unlock`.
     ffi::Error::new(unsafe { ffi::sqlite3_extended_errcode(db.handle()) })
 }
 
-/// Flushes the main database's file to the disk, as a checkpoint does at its end. Through SQLite's
-/// own descriptor: to close another one of the same file would give up the locks that this
+/// Flushes the main database's file to the disk, as a checkpoint does at its end. It uses SQLite's
+/// own descriptor: closing another descriptor of the same file would release the locks that this
 /// process's connections hold on it.
 pub fn flush_file(db: &Connection) -> rusqlite::Result<()> {
     let file = main_file(db)?;
@@ -156,11 +159,11 @@ pub fn flush_file(db: &Connection) -> rusqlite::Result<()> {
     sync.map_or(Ok(()), |sync| check(unsafe { sync(file, ffi::SQLITE_SYNC_NORMAL) }))
 }
 
-/// The main database's open file.
+/// Returns the main database's open file.
 fn main_file(db: &Connection) -> rusqlite::Result<*mut ffi::sqlite3_file> {
     let mut file: *mut ffi::sqlite3_file = std::ptr::null_mut();
     // SAFETY: the handle is valid and this thread's alone, as in `unlock`; this operation writes
-    // one pointer, to where `file` lives.
+    // one pointer, to `file`.
     let code = unsafe {
         ffi::sqlite3_file_control(
             db.handle(),
@@ -173,9 +176,10 @@ fn main_file(db: &Connection) -> rusqlite::Result<*mut ffi::sqlite3_file> {
     Ok(file)
 }
 
-/// Bytes at the end of each page that are not SQLite's: what the cipher asks for.
+/// Returns the number of bytes at the end of each page that SQLite does not use: the cipher
+/// reserves them.
 pub fn reserved_bytes(db: &Connection) -> rusqlite::Result<u8> {
-    // Below zero: nothing is set.
+    // A negative number sets nothing.
     let mut bytes: c_int = -1;
     // SAFETY: as in `main_file`; this operation reads and writes one number.
     let code = unsafe {
@@ -190,13 +194,14 @@ pub fn reserved_bytes(db: &Connection) -> rusqlite::Result<u8> {
     Ok(u8::try_from(bytes).unwrap_or_default())
 }
 
-/// The memory that this connection's page caches hold.
+/// Returns the number of bytes that this connection's page caches hold.
 pub fn cache_bytes(db: &Connection) -> rusqlite::Result<usize> {
     let bytes = status(db, ffi::SQLITE_DBSTATUS_CACHE_USED)?;
     Ok(usize::try_from(bytes).expect("SQLite counts bytes from zero"))
 }
 
-/// How many pages this connection has looked for a place in, in its cache or not. Starts anew at 2^32.
+/// Returns the number of pages that this connection has looked up, in its cache or not. The count
+/// restarts from 0 at 2^32.
 pub fn pages_looked_at(db: &Connection) -> rusqlite::Result<u32> {
     let hits = status(db, ffi::SQLITE_DBSTATUS_CACHE_HIT)?;
     Ok(hits.wrapping_add(status(db, ffi::SQLITE_DBSTATUS_CACHE_MISS)?).cast_unsigned())

@@ -1,25 +1,25 @@
-//! A file system for SQLite that reads the disk and writes nowhere: a database can be recovered,
-//! changed and mended to see what would come of it.
+//! A file system for SQLite that reads the disk and never writes to it: a database can be
+//! recovered, changed and repaired there to see the result.
 //!
-//! The main file, its journal and its WAL are opened for reading only; what a connection writes,
-//! truncates and deletes is kept in memory for as long as that connection is open. So a hot journal
-//! is played back and a WAL is read as SQLite would do it, and the files stay as they are.
+//! The main file, its journal and its WAL are opened for reading only; a connection's writes,
+//! truncations and deletions are kept in memory while that connection is open. So a hot journal is
+//! rolled back and a WAL is read as SQLite would do it, and the files stay unchanged.
 //!
 //! SQLite knows a file of an overlay by a name of its own, `NUMBER:PATH`: its journal and its WAL
 //! have the same number, and so the same overlay.
 //!
 //! # Invariants
-//! - Nothing is created, written, truncated or deleted on the disk, temporary files included: a file
-//!   without a name is refused, so a connection needs `temp_store = MEMORY`.
-//! - No other file is opened through it, but for super-journals: `ATTACH` and `VACUUM INTO` fail.
-//! - What it keeps in memory has a limit: beyond, `SQLITE_FULL`.
-//! - One connection has an overlay, and it takes no lock on the disk: the caller sees to it that
-//!   nobody writes meanwhile, or looks afterwards whether somebody did.
+//! - Nothing is created, written, truncated or deleted on the disk, temporary files included: a
+//!   file without a name is refused, so a connection needs `temp_store = MEMORY`.
+//! - An overlay opens no other file except super-journals: `ATTACH` and `VACUUM INTO` fail.
+//! - The content in memory has a limit; beyond it, writes fail with `SQLITE_FULL`.
+//! - An overlay has one connection and takes no lock on the disk: the caller must ensure that no
+//!   process writes to the files in the meantime, or check afterwards whether one did.
 //! - There is no shared memory: a database in WAL mode opens with `locking_mode = EXCLUSIVE`.
 //!
 //! # Not here
-//! - The content of the files → `overlay/files.rs`. Keys: SQLite Multiple Ciphers puts its own layer
-//!   on top, as on every VFS.
+//! - The content of the files → `overlay/files.rs`. Keys: SQLite Multiple Ciphers puts its own
+//!   layer on top, as on every VFS.
 
 mod files;
 
@@ -34,21 +34,21 @@ use rusqlite::ffi;
 
 use files::{OverlayFile, OverlayFiles, lock};
 
-/// The VFS that a connection names, encryption included.
+/// Name of the VFS that a connection opens, encryption included.
 const VFS_NAME: &str = "multipleciphers-warren-overlay";
 const OWN_NAME: &CStr = c"warren-overlay";
-/// What all files of an overlay may hold together.
+/// Limit of the bytes that all files of an overlay may hold in memory together.
 const BYTES_MAX: u64 = 512 << 20;
-/// As the VFS of Unix has it, with room for the number.
+/// Limit of a path as in the VFS of Unix, including the number.
 const PATH_BYTES_MAX: c_int = 1024;
 const SECTOR_SIZE: c_int = 4096;
 
-/// The overlays that are open, by number.
+/// Open overlays, by number.
 static OVERLAYS: LazyLock<Mutex<HashMap<u64, OverlayFiles>>> = LazyLock::new(Mutex::default);
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// What to open instead of this path, once, to have an overlay on it: a name for the part of a URI
-/// behind `file:`, not yet escaped, and the name of the VFS. The path must be absolute.
+/// Returns a new name for `path`, which opens an overlay on it once, and the name of the VFS. The
+/// name is the part of a URI behind `file:`, not yet escaped. The path must be absolute.
 pub fn overlay(path: &Path) -> rusqlite::Result<(Vec<u8>, &'static str)> {
     static REGISTERED: OnceLock<c_int> = OnceLock::new();
     crate::check(*REGISTERED.get_or_init(register))?;
@@ -58,10 +58,9 @@ pub fn overlay(path: &Path) -> rusqlite::Result<(Vec<u8>, &'static str)> {
     Ok((name, VFS_NAME))
 }
 
-/// Makes the VFS known to SQLite, for as long as the process runs.
+/// Registers the VFS with SQLite, for as long as the process runs.
 fn register() -> c_int {
-    // SAFETY: `initialize` and `find` may be called at any time; a VFS that is registered stays
-    // where it is, and the default one is not unregistered by anybody here.
+    // SAFETY: both may be called at any time; a registered VFS is never moved or unregistered here.
     let base = unsafe {
         let code = ffi::sqlite3_initialize();
         if code != ffi::SQLITE_OK {
@@ -83,7 +82,7 @@ fn register() -> c_int {
         xDelete: Some(delete),
         xAccess: Some(access),
         xFullPathname: Some(full_path_name),
-        // Extensions are not loaded here.
+        // Extensions cannot be loaded here.
         xDlOpen: None,
         xDlError: None,
         xDlSym: None,
@@ -97,12 +96,12 @@ fn register() -> c_int {
         xGetSystemCall: None,
         xNextSystemCall: None,
     }));
-    // SAFETY: the VFS is whole and stays where it is for ever.
+    // SAFETY: the VFS is complete and is never moved or freed.
     unsafe { ffi::sqlite3_vfs_register(vfs, 0) }
 }
 
-/// A name of an overlay's file, in its parts; of another name (that of a super-journal, which a
-/// journal may hold) only a path.
+/// Splits the name of an overlay's file into number and path; another name (that of a
+/// super-journal, which a journal may contain) is only a path.
 fn parts(name: &CStr) -> (Option<u64>, &Path) {
     let bytes = name.to_bytes();
     let colon = bytes.iter().position(|byte| *byte == b':').unwrap_or(0);
@@ -111,25 +110,24 @@ fn parts(name: &CStr) -> (Option<u64>, &Path) {
     (number, Path::new(OsStr::from_bytes(path)))
 }
 
-/// Does something with the files of the overlay that this name belongs to; for a name without one,
-/// with the disk's, of which nothing is kept.
+/// Calls `work` with the files of this name's overlay, or for other names with a temporary overlay.
 fn with_files<T>(name: &CStr, work: impl FnOnce(&mut OverlayFiles, &Path) -> T) -> Option<T> {
     let (number, path) = parts(name);
     let Some(number) = number else { return Some(work(&mut OverlayFiles::new(BYTES_MAX), path)) };
     Some(work(lock(&OVERLAYS).get_mut(&number)?, path))
 }
 
-/// An open file, as SQLite holds it: it makes room for so many bytes, and `open` fills them.
+/// Open file as SQLite holds it: SQLite allocates its bytes, and `open` fills them.
 #[repr(C)]
 struct OpenFile {
     base: ffi::sqlite3_file,
-    /// From `Box::into_raw`, until `close`.
+    /// Pointer from `Box::into_raw`, valid until `close`.
     content: *mut OpenContent,
 }
 
 struct OpenContent {
     file: Arc<Mutex<OverlayFile>>,
-    /// Of a main file: with it, its overlay ends.
+    /// Number of the overlay that ends when this file, its main file, is closed.
     ends: Option<u64>,
 }
 
@@ -155,22 +153,22 @@ static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     xUnfetch: None,
 };
 
-/// What SQLite's name points to.
+/// Returns the text that SQLite's name points to, if it is not null.
 ///
 /// # Safety
-/// It is null, or points to a text that ends in a NUL and outlives the call.
+/// The name is null, or points to a text that ends in a NUL and outlives the call.
 unsafe fn text<'a>(name: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: as this function's caller says.
+    // SAFETY: this function's caller guarantees it.
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
 }
 
-/// The content of an open file.
+/// Returns the content of an open file.
 ///
 /// # Safety
 /// `file` was opened by `open` and not closed since, and SQLite calls for one file from one thread
 /// at a time.
 unsafe fn content<'a>(file: *mut ffi::sqlite3_file) -> &'a OpenContent {
-    // SAFETY: `open` has made an `OpenFile` of it, whose content lives until `close`.
+    // SAFETY: `open` has created an `OpenFile` in it, whose content lives until `close`.
     unsafe { &*(*file.cast::<OpenFile>()).content }
 }
 
@@ -181,13 +179,13 @@ unsafe extern "C" fn open(
     flags: c_int,
     flags_out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite gives room for `szOsFile` bytes, and a name as `text` needs it, or null.
+    // SAFETY: SQLite passes `szOsFile` bytes, and a name as `text` needs it, or null.
     let (file, name) = unsafe { (&mut *file.cast::<OpenFile>(), text(name)) };
     file.base.pMethods = std::ptr::null();
     let Some(name) = name else { return ffi::SQLITE_CANTOPEN };
     let is_main = flags & ffi::SQLITE_OPEN_MAIN_DB != 0;
     let number = parts(name).0;
-    // Of what has no overlay (`ATTACH`, `VACUUM INTO`), nothing would be kept.
+    // A file without an overlay (`ATTACH`, `VACUUM INTO`) would lose its writes.
     if number.is_none() && flags & ffi::SQLITE_OPEN_SUPER_JOURNAL == 0 {
         return ffi::SQLITE_CANTOPEN;
     }
@@ -207,7 +205,7 @@ unsafe extern "C" fn open(
     };
     file.content = Box::into_raw(Box::new(OpenContent { file: opened, ends }));
     file.base.pMethods = &raw const METHODS;
-    // SAFETY: null, or room for a number.
+    // SAFETY: the pointer is null, or has room for a number.
     if let Some(flags_out) = unsafe { flags_out.as_mut() } {
         *flags_out = flags;
     }
@@ -215,8 +213,8 @@ unsafe extern "C" fn open(
 }
 
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: an open file of ours, whose content came from a box and is used by nobody from here
-    // on: SQLite closes once.
+    // SAFETY: an open file of ours, whose content came from a box and is not used afterwards:
+    // SQLite closes once.
     let content = unsafe { Box::from_raw((*file.cast::<OpenFile>()).content) };
     content.ends.map(|number| lock(&OVERLAYS).remove(&number));
     ffi::SQLITE_OK
@@ -231,8 +229,8 @@ unsafe extern "C" fn read(
     let (Ok(size), Ok(offset)) = (usize::try_from(size), u64::try_from(offset)) else {
         return ffi::SQLITE_IOERR_READ;
     };
-    // SAFETY: SQLite's buffer has room for `size` bytes, which nobody else uses meanwhile, and
-    // which have values once they are zeros.
+    // SAFETY: SQLite's buffer has room for `size` bytes, which nothing else uses during the call,
+    // and which are initialized once they are zeros.
     let (content, buffer) = unsafe {
         buffer.cast::<u8>().write_bytes(0, size);
         (content(file), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size))
@@ -253,7 +251,7 @@ unsafe extern "C" fn write(
     let (Ok(size), Ok(offset)) = (usize::try_from(size), u64::try_from(offset)) else {
         return ffi::SQLITE_IOERR_WRITE;
     };
-    // SAFETY: SQLite gives `size` bytes that outlive the call.
+    // SAFETY: SQLite passes `size` bytes that outlive the call.
     let (content, bytes) =
         unsafe { (content(file), std::slice::from_raw_parts(bytes.cast::<u8>(), size)) };
     match lock(&content.file).write(bytes, offset) {
@@ -277,7 +275,7 @@ unsafe extern "C" fn file_size(
     // SAFETY: an open file of ours.
     let bytes = lock(&unsafe { content(file) }.file).bytes();
     let Ok(bytes) = i64::try_from(bytes) else { return ffi::SQLITE_IOERR_FSTAT };
-    // SAFETY: SQLite gives room for a number.
+    // SAFETY: SQLite passes a pointer with room for a number.
     unsafe { *size = bytes };
     ffi::SQLITE_OK
 }
@@ -286,7 +284,7 @@ unsafe extern "C" fn sync(_file: *mut ffi::sqlite3_file, _flags: c_int) -> c_int
     ffi::SQLITE_OK
 }
 
-/// There is one connection: it has every lock that it asks for.
+/// Grants every lock: there is only one connection.
 unsafe extern "C" fn take_lock(_file: *mut ffi::sqlite3_file, _level: c_int) -> c_int {
     ffi::SQLITE_OK
 }
@@ -295,7 +293,7 @@ unsafe extern "C" fn check_reserved_lock(
     _file: *mut ffi::sqlite3_file,
     is_held: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite gives room for a number.
+    // SAFETY: SQLite passes a pointer with room for a number.
     unsafe { *is_held = 0 };
     ffi::SQLITE_OK
 }
@@ -312,8 +310,8 @@ unsafe extern "C" fn sector_size(_file: *mut ffi::sqlite3_file) -> c_int {
     SECTOR_SIZE
 }
 
-/// As on Unix: without this a journal's header is as long as a sector, and the layer that encrypts
-/// takes one of 4,096 bytes for a page.
+/// Returns the same as on Unix: without this a journal's header is as long as a sector, and the
+/// encrypting layer takes one of 4,096 bytes for a page.
 unsafe extern "C" fn device_characteristics(_file: *mut ffi::sqlite3_file) -> c_int {
     ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE
 }
@@ -338,12 +336,12 @@ unsafe extern "C" fn access(
     // SAFETY: a name as `text` needs it.
     let Some(name) = (unsafe { text(name) }) else { return ffi::SQLITE_IOERR_ACCESS };
     let exists = with_files(name, |files, path| files.exists(path)).unwrap_or(false);
-    // SAFETY: SQLite gives room for a number.
+    // SAFETY: SQLite passes a pointer with room for a number.
     unsafe { *is_there = exists.into() };
     ffi::SQLITE_OK
 }
 
-/// The layer that encrypts asks without looking whether there is somebody to ask.
+/// Returns no error; the encrypting layer calls this without checking that it is set.
 unsafe extern "C" fn last_error(
     _vfs: *mut ffi::sqlite3_vfs,
     _size: c_int,
@@ -352,7 +350,7 @@ unsafe extern "C" fn last_error(
     0
 }
 
-/// The name is the full one already.
+/// Copies the name, which is already the full path.
 unsafe extern "C" fn full_path_name(
     _vfs: *mut ffi::sqlite3_vfs,
     name: *const c_char,
@@ -365,15 +363,15 @@ unsafe extern "C" fn full_path_name(
     if usize::try_from(size).is_ok_and(|size| size < bytes.len()) {
         return ffi::SQLITE_CANTOPEN;
     }
-    // SAFETY: there is room for `size` bytes, apart from the name.
+    // SAFETY: the buffer has room for `size` bytes, and does not overlap the name.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), full, bytes.len()) };
     ffi::SQLITE_OK
 }
 
-/// Calls a function of the default VFS, which this one keeps as its data.
+/// Calls a function of the default VFS, which this VFS keeps as its data.
 macro_rules! of_base {
     ($vfs:ident, $function:ident, $($argument:expr),*) => {
-        // SAFETY: `register` has put the default VFS there, which is never unregistered; the
+        // SAFETY: `register` has stored the default VFS there, which is never unregistered; the
         // arguments are SQLite's own.
         unsafe {
             let base = (*$vfs).pAppData.cast::<ffi::sqlite3_vfs>();

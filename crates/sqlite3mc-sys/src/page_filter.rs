@@ -1,18 +1,19 @@
-//! Reads that a damaged file does not end: of a page that cannot be read there are zeros.
+//! Filters the reads of a damaged file, so that they continue: a page that cannot be read is all
+//! zeros.
 //!
-//! A disk that has lost a sector, or a cipher that says that a page is not what was written, is an
-//! error to SQLite, and to its recovery extension the end. A filter stands between a connection and
-//! its main file. A page that failed once is never asked for again.
+//! If a disk has lost a sector, or a cipher finds that a page is not the one that was written,
+//! SQLite reports an error, and its recovery extension stops. A filter is placed between a
+//! connection and its main file. A page that failed once is never read again.
 //!
 //! A cipher's error also puts SQLite's pager into a state that lasts until the statement ends. So
-//! all pages are to be touched, each in a statement of its own, before anything that cannot be begun
-//! anew.
+//! every page must be read, each in a statement of its own, before any work that cannot be
+//! restarted.
 //!
 //! # Invariants
-//! - Nothing is written through it differently than without it.
+//! - The filter does not change writes.
 //!
 //! # Not here
-//! - Where the file is read from: the connection's own VFS.
+//! - Reading the file itself: the connection's own VFS.
 
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
@@ -20,20 +21,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, ffi};
 
-/// Reads of fewer bytes are of a header.
+/// A read of fewer bytes than this is one of a header.
 const PAGE_BYTES_MIN: usize = 512;
 
-/// A connection whose main file is read through a filter.
+/// Connection whose main file is read through a filter.
 pub struct FilteredConnection {
-    // In the order in which they are dropped: the file is closed through the filter's methods.
+    // The fields are in drop order: the file is closed through the filter's methods.
     db: Connection,
     filter: Box<PageFilter>,
 }
 
-/// What takes the place of an open file's methods.
+/// Replacement for an open file's methods.
 #[repr(C)]
 struct PageFilter {
-    /// First, so that a pointer to it is one to the filter.
+    /// The first field, so that a pointer to it is one to the filter.
     methods: ffi::sqlite3_io_methods,
     base: *const ffi::sqlite3_io_methods,
     state: Mutex<FilterState>,
@@ -47,8 +48,8 @@ struct FilterState {
 }
 
 impl FilteredConnection {
-    /// Puts the filter in. `page_1`, if given, is what page 1 is from here on, in the place of one
-    /// that cannot be read, and as long as a page.
+    /// Installs the filter. `page_1`, if given, replaces a page 1 that cannot be read; it is as
+    /// long as a page.
     pub fn new(
         db: Connection,
         page_size: usize,
@@ -58,27 +59,28 @@ impl FilteredConnection {
         let file = crate::main_file(&db)?;
         let unreadable = page_1.iter().map(|_| 1).collect();
         let state = FilterState { page_size, is_encrypted, page_1, unreadable };
-        // SAFETY: an open database's file is an open file of its VFS until the connection is closed,
-        // and its methods are null only if it is not open.
+        // SAFETY: an open database's file is an open file of its VFS until the connection is
+        // closed, and its methods are null only if it is not open.
         let base = unsafe { (*file).pMethods };
         if base.is_null() || page_size < PAGE_BYTES_MIN {
             crate::check(ffi::SQLITE_CANTOPEN)?;
         }
-        // SAFETY: not null, so the methods of an open file; they are plain numbers and pointers.
+        // SAFETY: the pointer is not null, so it is one to the methods of an open file, which are
+        // plain numbers and pointers.
         let methods = ffi::sqlite3_io_methods { xRead: Some(read), ..unsafe { *base } };
         let filter = Box::new(PageFilter { methods, base, state: Mutex::new(state) });
-        // SAFETY: nobody else uses the file meanwhile. The filter stays where it is until the
-        // connection is closed, which `Self` sees to by the order of its fields.
+        // SAFETY: nothing else uses the file during this call. The filter stays in place until the
+        // connection is closed, which the order of `Self`'s fields ensures.
         unsafe { (*file).pMethods = (&raw const *filter).cast() };
         Ok(Self { db, filter })
     }
 
-    /// The connection.
+    /// Returns the connection that reads through the filter.
     pub const fn connection(&self) -> &Connection {
         &self.db
     }
 
-    /// The pages that could not be read up to here, by number.
+    /// Returns the numbers of the pages that could not be read so far.
     pub fn unreadable(&self) -> BTreeSet<u32> {
         self.filter.state().unreadable.clone()
     }
@@ -89,7 +91,7 @@ impl PageFilter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills a part of one page, or all of it.
+    /// Reads one page, or a part of it, into `buffer`.
     fn read_page(&self, file: *mut ffi::sqlite3_file, buffer: &mut [u8], offset: u64) -> c_int {
         let mut state = self.state();
         let page_size = u64::try_from(state.page_size).expect("64 bits hold a size");
@@ -109,7 +111,7 @@ impl PageFilter {
         let code = read_base(self.base, file, buffer, offset);
         match code & 0xff {
             ffi::SQLITE_OK => code,
-            // What is beyond the end is zeros; of an encrypted page, a part is of no use.
+            // Bytes beyond the end are zeros; a part of an encrypted page is useless.
             _ if code == ffi::SQLITE_IOERR_SHORT_READ => {
                 if state.is_encrypted && is_page {
                     buffer.fill(0);
@@ -123,7 +125,7 @@ impl PageFilter {
                 buffer.fill(0);
                 ffi::SQLITE_OK
             }
-            // The pager knows of it already.
+            // The error has already reached the pager.
             _ => {
                 if is_page {
                     state.unreadable.insert(number);
@@ -134,7 +136,7 @@ impl PageFilter {
     }
 }
 
-// SAFETY: `base` points to methods that nobody changes and that outlive the open file.
+// SAFETY: `base` points to methods that never change and that outlive the open file.
 unsafe impl Send for PageFilter {}
 
 fn read_base(
@@ -146,7 +148,7 @@ fn read_base(
     let (Ok(size), Ok(offset)) = (c_int::try_from(buffer.len()), i64::try_from(offset)) else {
         return ffi::SQLITE_IOERR_READ;
     };
-    // SAFETY: the file is open, so its own methods are there; the buffer is as long as said.
+    // SAFETY: the file is open, so its own methods exist; the buffer is as long as `size` says.
     unsafe {
         match (*base).xRead {
             Some(read) => read(file, buffer.as_mut_ptr().cast(), size, offset),
@@ -155,7 +157,8 @@ fn read_base(
     }
 }
 
-/// Page by page: the layer that encrypts tells only of the last page of several.
+/// Reads page by page: for several pages the encrypting layer reports only the error of the last
+/// one.
 unsafe extern "C" fn read(
     file: *mut ffi::sqlite3_file,
     buffer: *mut c_void,
@@ -165,9 +168,9 @@ unsafe extern "C" fn read(
     let (Ok(size), Ok(mut offset)) = (usize::try_from(size), u64::try_from(offset)) else {
         return ffi::SQLITE_IOERR_READ;
     };
-    // SAFETY: the file has this method only with a filter in the place of its methods; SQLite's
-    // buffer has room for `size` bytes, which nobody else uses meanwhile, and which have values once
-    // they are zeros.
+    // SAFETY: the file has this method only with a filter in place of its methods; SQLite's buffer
+    // has room for `size` bytes, which nothing else uses during the call, and which are initialized
+    // once they are zeros.
     let (filter, mut rest) = unsafe {
         buffer.cast::<u8>().write_bytes(0, size);
         let filter = &*(*file).pMethods.cast::<PageFilter>();

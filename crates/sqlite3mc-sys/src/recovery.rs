@@ -1,21 +1,21 @@
-//! SQLite's recovery extension (`recover/README.md`): what a damaged file holds, as statements for
-//! another connection.
+//! Wraps SQLite's recovery extension (`recover/README.md`), which returns the content of a damaged
+//! file as statements for another connection.
 //!
-//! The extension hands out SQL with every value as a literal, and reads literals back worse than it
-//! got them: a text ends at its first NUL, and a BLOB takes twice its size. So its SQL function
-//! `quote` is replaced by one that keeps the value and gives a parameter, `?3`: statements of one
-//! table are then all the same text.
+//! The extension outputs SQL with every value as a literal, and reading such a literal back loses
+//! data or memory: a text ends at its first NUL, and a BLOB takes twice its size. So its SQL
+//! function `quote` is replaced by one that keeps the value and returns a parameter, `?3`: all
+//! statements of one table then have the same text.
 //!
 //! # Invariants
-//! - The damaged file is only read, on a connection that is the recovery's own meanwhile.
-//! - The schema of a damaged file is not trusted: what it says runs on the extension's own connection,
+//! - The damaged file is only read, on a connection that only the recovery uses until it ends.
+//! - The schema of a damaged file is not trusted: its SQL runs on the extension's own connection,
 //!   which can open no other file.
-//! - A collation that SQLite has not is replaced by one that compares bytes, so that tables that use
-//!   it are made.
+//! - A collation that SQLite lacks is replaced by one that compares bytes, so that tables that use
+//!   it can be created.
 //!
 //! # Not here
-//! - Pages that cannot be read at all, which would end it → `page_filter.rs`. What is made of the
-//!   statements → `doctor::recover`.
+//! - Pages that cannot be read at all, which would end the recovery → `page_filter.rs`. Executing
+//!   the statements → `doctor::recover`.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -51,18 +51,18 @@ struct RecoverHandle {
     _opaque: [u8; 0],
 }
 
-/// A value as the damaged file has it: its text need not be UTF-8.
+/// A value as it is stored in the damaged file: its text need not be UTF-8.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecoveredValue {
-    /// NULL
+    /// The value NULL.
     Null,
-    /// INTEGER
+    /// A value of storage class INTEGER.
     Integer(i64),
-    /// REAL
+    /// A value of storage class REAL.
     Real(f64),
-    /// TEXT
+    /// A value of storage class TEXT, as bytes.
     Text(Vec<u8>),
-    /// BLOB
+    /// A value of storage class BLOB.
     Blob(Vec<u8>),
 }
 
@@ -90,40 +90,41 @@ impl ToSql for RecoveredValue {
     }
 }
 
-/// What to recover beside the tables' rows.
+/// Options that recover more than the tables' rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoveryOptions<'a> {
-    /// A table for rows on pages that no table leads to.
+    /// The name of a table for rows on pages that no table leads to.
     pub lost_and_found: Option<&'a CStr>,
-    /// Pages that are listed as free are taken for such pages, too.
+    /// Whether pages that are listed as free count as such pages, too.
     pub includes_free_pages: bool,
 }
 
-/// The values of a row, as `quote` has seen them.
+/// Values of a row, as `quote` has received them.
 type SeenValues = Arc<Mutex<Vec<RecoveredValue>>>;
 
-/// Takes a statement and its parameters, the first for `?1`. `false`: that is enough.
+/// Callback that takes a statement and its parameters, the first for `?1`; `false` ends the
+/// recovery.
 type StatementHandler<'a> = dyn FnMut(&str, &[RecoveredValue]) -> bool + 'a;
 
-/// What the extension's callback gets.
+/// Context of the extension's callback.
 struct StatementSink<'a> {
     values: SeenValues,
     take: Box<StatementHandler<'a>>,
 }
 
-/// A recovery under way.
+/// A running recovery.
 pub struct DatabaseRecovery<'a> {
     handle: *mut RecoverHandle,
-    /// From `Box::into_raw`, until this is dropped: the extension has its address.
+    /// Pointer from `Box::into_raw`, valid until this is dropped: the extension holds the address.
     sink: *mut StatementSink<'a>,
-    /// The extension's own, which it closes with its last step.
+    /// The extension's own connection, which the extension closes with its last step.
     workspace: Option<Connection>,
     has_begun: bool,
     input: PhantomData<&'a Connection>,
 }
 
 thread_local! {
-    /// Set while this thread's recovery takes its first step.
+    /// State that is set while this thread's recovery takes its first step.
     static FIRST_STEP: RefCell<Option<FirstStep>> = const { RefCell::new(None) };
 }
 
@@ -134,7 +135,7 @@ struct FirstStep {
 }
 
 impl<'a> DatabaseRecovery<'a> {
-    /// Prepares the recovery of `input`'s main database. Each statement goes to `take`.
+    /// Prepares the recovery of `input`'s main database. Each statement is passed to `take`.
     pub fn new(
         input: &'a Connection,
         options: RecoveryOptions<'_>,
@@ -143,8 +144,8 @@ impl<'a> DatabaseRecovery<'a> {
         let sink = StatementSink { values: SeenValues::default(), take: Box::new(take) };
         let sink = Box::into_raw(Box::new(sink));
         // SAFETY: the handle is valid while `input` is borrowed, which is as long as `Self` lives,
-        // and this thread's alone; the sink lives until `drop` has ended the recovery; the name ends
-        // in a NUL and is copied.
+        // and this thread's alone; the sink lives until `drop` has ended the recovery; the name
+        // ends in a NUL and is copied.
         let handle = unsafe {
             let (db, schema) = (input.handle(), c"main".as_ptr());
             sqlite3_recover_init_sql(db, schema, Some(take_statement), sink.cast())
@@ -152,8 +153,8 @@ impl<'a> DatabaseRecovery<'a> {
         let this = Self { handle, sink, workspace: None, has_begun: false, input: PhantomData };
         let mut includes_free_pages = c_int::from(options.includes_free_pages);
         let name = options.lost_and_found.map_or(std::ptr::null(), CStr::as_ptr);
-        // SAFETY: the handle is fresh, or null, which is an error then; the name is null or ends in
-        // a NUL and is copied; the number is read in the call.
+        // SAFETY: the handle is new, or null, which the call reports as an error; the name is null
+        // or ends in a NUL and is copied; the number is read during the call.
         unsafe {
             crate::check(sqlite3_recover_config(
                 handle,
@@ -166,12 +167,12 @@ impl<'a> DatabaseRecovery<'a> {
         Ok(this)
     }
 
-    /// Does a part of the work. `true`: that was the last.
+    /// Takes one step of the recovery. Returns `true` after the last one.
     ///
-    /// After the first step, and until the last, [`Self::workspace`] can be asked.
+    /// After the first step, and until the last, [`Self::workspace`] can be queried.
     pub fn step(&mut self) -> rusqlite::Result<bool> {
         let code = if self.has_begun {
-            // SAFETY: the handle is valid until `drop`, and used by this thread alone.
+            // SAFETY: the handle is valid until `drop`, and only this thread uses it.
             unsafe { sqlite3_recover_step(self.handle) }
         } else {
             self.has_begun = true;
@@ -187,17 +188,19 @@ impl<'a> DatabaseRecovery<'a> {
         }
     }
 
-    /// The connection on which the extension works: `recovery.schema` is the schema that was found,
-    /// `getpage(N)` a page's bytes, without what a cipher keeps at its end.
+    /// Returns the connection on which the extension works: there `recovery.schema` is the schema
+    /// that was found, and `getpage(N)` returns a page's bytes, without those that a cipher stores
+    /// at its end.
     pub fn workspace(&self) -> Option<&Connection> {
         self.workspace.as_ref()
     }
 
-    /// The step that opens the workspace: there `quote` is replaced.
+    /// Takes the step that opens the workspace, and replaces `quote` there.
     fn first_step(&mut self) -> rusqlite::Result<c_int> {
-        // SAFETY: the function is one for this, and stays; to register it again changes nothing.
+        // SAFETY: the function has the right signature and is never unloaded; registering it again
+        // has no effect.
         crate::check(unsafe { ffi::sqlite3_auto_extension(Some(set_up_workspace)) })?;
-        // SAFETY: nobody else uses the sink between the steps.
+        // SAFETY: nothing else uses the sink between the steps.
         let values = Arc::clone(unsafe { &(*self.sink).values });
         FIRST_STEP.set(Some(FirstStep { values, workspace: None, attached_count: 0 }));
         // SAFETY: as in `step`.
@@ -207,7 +210,7 @@ impl<'a> DatabaseRecovery<'a> {
     }
 
     fn error(&self, code: c_int) -> rusqlite::Error {
-        // SAFETY: the handle is valid; the text, if there is one, lives until the next call.
+        // SAFETY: the handle is valid; the text, if not null, lives until the next call.
         let message = unsafe {
             let text = sqlite3_recover_errmsg(self.handle);
             (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -218,10 +221,10 @@ impl<'a> DatabaseRecovery<'a> {
 
 impl Drop for DatabaseRecovery<'_> {
     fn drop(&mut self) {
-        // Before the extension closes it.
+        // The workspace must be dropped before the extension closes it.
         self.workspace = None;
-        // SAFETY: the handle is used by nobody from here on (null is allowed), and the sink, which
-        // came from a box, by nobody once the recovery has ended.
+        // SAFETY: the handle is not used afterwards (null is allowed), and neither is the sink,
+        // which came from a box, once the recovery has ended.
         unsafe {
             sqlite3_recover_finish(self.handle);
             drop(Box::from_raw(self.sink));
@@ -229,17 +232,17 @@ impl Drop for DatabaseRecovery<'_> {
     }
 }
 
-/// Called for each statement.
+/// Passes a statement to the sink; the extension calls this for each one.
 unsafe extern "C" fn take_statement(context: *mut c_void, sql: *const c_char) -> c_int {
-    // SAFETY: the context is the sink of a recovery that is in `step`, where nobody else uses it;
+    // SAFETY: the context is the sink of a recovery that is in `step`, where nothing else uses it;
     // the text is SQLite's and ends in a NUL.
     let (sink, sql) = unsafe { (&mut *context.cast::<StatementSink<'_>>(), CStr::from_ptr(sql)) };
     let values = std::mem::take(&mut *lock(&sink.values));
     if (sink.take)(&sql.to_string_lossy(), &values) { ffi::SQLITE_OK } else { ffi::SQLITE_ABORT }
 }
 
-/// Called for each connection that this process opens; the first that a recovery opens in its first
-/// step is its workspace.
+/// Sets up a recovery's workspace. SQLite calls this for each connection that this process opens;
+/// the first that a recovery opens in its first step is its workspace.
 unsafe extern "C" fn set_up_workspace(
     db: *mut ffi::sqlite3,
     _message: *mut *mut c_char,
@@ -249,7 +252,7 @@ unsafe extern "C" fn set_up_workspace(
         let Some(step) = step.as_mut().filter(|step| step.workspace.is_none()) else {
             return ffi::SQLITE_OK;
         };
-        // SAFETY: SQLite gives a connection that is open; it is closed after `workspace` is dropped,
+        // SAFETY: SQLite passes an open connection; it is closed after `workspace` is dropped,
         // which does not close it.
         let made = unsafe { Connection::from_handle(db) }.and_then(|workspace| {
             replace_quote(&workspace, Arc::clone(&step.values))?;
@@ -268,8 +271,8 @@ unsafe extern "C" fn set_up_workspace(
     })
 }
 
-/// Lets a workspace attach one file: that in memory which the extension attaches itself, before it
-/// runs anything that the damaged file says.
+/// Allows a workspace to attach one file: the one in memory that the extension itself attaches
+/// before it runs any SQL of the damaged file.
 unsafe extern "C" fn authorize(
     _data: *mut c_void,
     action: c_int,
@@ -298,7 +301,7 @@ fn replace_quote(workspace: &Connection, values: SeenValues) -> rusqlite::Result
     })
 }
 
-/// In the place of a collation that only a file's own program has: compares bytes.
+/// Registers a collation that compares bytes, in place of one that only a file's own program has.
 pub fn stand_in_collation(db: &Connection, name: &str) -> rusqlite::Result<()> {
     db.create_collation(name, |a: &str, b: &str| a.cmp(b))
 }

@@ -1,4 +1,5 @@
-//! The calls on a real, encrypted file, and the options that the library was built with.
+//! Tests of the calls on a real, encrypted file, and of the options that the library was built
+//! with.
 
 use rusqlite::Connection;
 

@@ -1,4 +1,5 @@
-//! The recovery extension: the three things that `src/recovery.rs` relies on and no header promises.
+//! Tests of the recovery extension: the three facts that `src/recovery.rs` relies on and no header
+//! promises.
 
 use std::cell::RefCell;
 
@@ -43,7 +44,7 @@ fn values_are_parameters_and_the_schema_that_was_found_can_be_asked_for() {
         assert_eq!((page.len(), page[0]), (4096, 13));
     });
     let rows: Vec<_> = statements.iter().filter(|(sql, _)| sql.starts_with("INSERT")).collect();
-    // One text for all rows, and no value in it; the column behind the virtual one is there.
+    // All rows have the same text without a value; the column after the virtual one is included.
     let sql = "INSERT OR IGNORE INTO 't'(_rowid_, 'a', 'b', 'd') VALUES (?1, ?2, ?3, ?4)";
     assert!(rows.iter().all(|(found, _)| found == sql), "{rows:?}");
     let text = |bytes: &[u8]| RecoveredValue::Text(bytes.to_vec());
@@ -64,7 +65,7 @@ fn other_connections_of_the_process_quote_as_ever() {
     assert_eq!(quoted(&Connection::open_in_memory().unwrap()), "'x'");
 }
 
-/// The callback is no longer called then.
+/// Checks that the callback is no longer called then.
 #[test]
 fn it_ends_when_nothing_more_is_taken_and_when_it_is_dropped() {
     let input = Connection::open_in_memory().unwrap();

@@ -1,9 +1,9 @@
-//! Who has a data directory: one server, or one tool that must not run beside a server.
+//! The lock of a data directory: one server, or one tool that must not run while a server does.
 //!
-//! A `flock` on the file `server.lock` in the directory, which ends with its process, whatever
-//! becomes of it. The file says which process that is. Two servers on one directory would each keep
-//! what they have read for some milliseconds, tell only their own listeners what has come, and take
-//! one upload each for the only one.
+//! It is a `flock` on the file `server.lock` in the directory, which ends with its process, however
+//! that ends. The file contains the name of the process. Two servers on one directory would each
+//! cache what they have read for some milliseconds, notify only their own subscribers of new
+//! messages, and each take its upload for the only one.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// The name of the lock's file in a data directory.
+/// The file name of the lock in a data directory.
 const LOCK_FILE: &str = "server.lock";
 
-/// A data directory for oneself, until dropped.
+/// A lock on a data directory, which is held until this is dropped.
 #[derive(Debug)]
 pub struct DataDirLock(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl DataDirLock {
-    /// Takes the directory, which is made if it is not there, for `what`: the name of a command.
+    /// Locks the directory, which is created if it is missing, for `what`: the name of a command.
     ///
-    /// [`Error::DataInUse`] if another process has it. Where the file system has no such locks, the
-    /// directory is taken without, and the log says so.
+    /// Returns [`Error::DataInUse`] if another process has it. If the file system does not support
+    /// locks, the directory is used without one, and the log contains a warning.
     pub fn acquire(data: &Path, what: &str) -> Result<Self> {
         accounts::make_data_directory(data)?;
         let path = data.join(LOCK_FILE);
@@ -54,7 +54,7 @@ impl DataDirLock {
 
 fn in_use(data: &Path, file: &mut File) -> Error {
     let mut holder = String::new();
-    // It may just be written.
+    // The file may just be being written.
     let is_known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
     let holder = if is_known { holder.trim().to_owned() } else { "another process".to_owned() };
     Error::DataInUse { path: data.to_owned(), holder }

@@ -1,91 +1,93 @@
-//! What can go wrong in a vault.
+//! The errors of a vault.
 
 use std::path::PathBuf;
 
 use crdt::{Timestamp, UnsealError};
 
-/// The crate's result.
+/// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Conflicting timestamps that an error names at most.
+/// The maximum number of conflicting timestamps in an error.
 pub const TIMESTAMPS_NAMED_MAX: usize = 100;
 
-/// What lies behind an error, for the log.
+/// The cause of an error, for the log.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Timestamps that came with other contents than before. Nothing of the request is stored.
+    /// Timestamps are stored already with other contents. No part of the request is stored.
     #[error(
         "timestamps already stored with different content: {} (the first is {})",
         .timestamps.len(),
         .timestamps[0]
     )]
     TimestampConflict {
-        /// At least one, at most [`TIMESTAMPS_NAMED_MAX`].
+        /// The timestamps: at least one, at most [`TIMESTAMPS_NAMED_MAX`].
         timestamps: Vec<Timestamp>,
     },
-    /// Something has arrived after the cursor that the batch names. Nothing of the request is stored.
+    /// Messages have arrived after the cursor that the batch names. No part of the request is
+    /// stored.
     #[error("the device has not pulled all messages yet")]
     StaleCursor,
-    /// The new messages do not fit into what the account may hold. Nothing of the request is stored.
+    /// The new messages exceed the account's quota. No part of the request is stored.
     #[error("the account's limit for {what} is {limit}; this request would bring it to {wanted}")]
     QuotaExceeded {
-        /// `messages`, or `bytes`.
+        /// The name of the limit: `messages` or `bytes`.
         what: &'static str,
         limit: u64,
         wanted: u64,
     },
-    /// The gateway would not have it. Nothing of the request is stored.
+    /// The gateway declined the request. No part of it is stored.
     #[error("declined: {0}")]
     Declined(BoxError),
-    /// Not all chunks of a blob are there that a gateway's state was to name. Nothing of the
-    /// request is stored.
+    /// A gateway's state names a blob of which chunks are missing. No part of the request is
+    /// stored.
     #[error("another upload replaced this one")]
     BlobIncomplete,
-    /// The database server has too much to do, or another transaction was in the way: try again.
+    /// The database server is overloaded, or another transaction conflicts; the caller should try
+    /// again.
     #[error("PostgreSQL is busy: {}", chain(&**.0))]
     Busy(BoxError),
-    /// The database server does not answer, or ended the connection: try again. What was asked for
-    /// may have been done.
+    /// The database server does not respond, or closed the connection; the caller should try again.
+    /// The request may have been carried out.
     #[error("PostgreSQL is unavailable: {}", chain(&**.0))]
     Unavailable(BoxError),
-    /// Something sealed that is not what was stored: somebody without the key changed it. `verify`
-    /// finds all messages' contents that are so, `rebuild` drops them.
+    /// A sealed value is not what was stored: it was changed without the key. `verify` finds all
+    /// such contents of messages, `rebuild` drops them.
     #[error("cannot decrypt {what}: {source}")]
     Unreadable { what: String, source: UnsealError },
-    /// Another process has the data directory.
+    /// Another process has locked the data directory.
     #[error("{} is in use by {holder}", path.display())]
     DataInUse {
         path: PathBuf,
-        /// A command, and its process.
+        /// The command that holds it, and its process.
         holder: String,
     },
-    /// A copy of a vault is not equal to it.
+    /// A copy of a vault differs from it.
     #[error("the copy differs: {what}")]
     CopyDiffers { what: String },
-    /// How to reach the database server cannot be understood, or not be followed.
+    /// The address of the database server is invalid, or has unsupported options.
     #[error("cannot use the PostgreSQL address: {0}")]
     PostgresUrl(String),
-    /// The tables in PostgreSQL cannot be used by this version.
+    /// The tables in PostgreSQL are not usable by this version.
     #[error("cannot use the PostgreSQL schema: {0}")]
     PostgresSchema(String),
-    /// PostgreSQL refused.
+    /// PostgreSQL returned an error.
     #[error("PostgreSQL: {}", chain(.0))]
     Postgres(tokio_postgres::Error),
-    /// The database refused.
+    /// The storage engine returned an error.
     #[error(transparent)]
     Engine(#[from] engine::Error),
-    /// The data directory cannot be made, or its accounts not be opened.
+    /// The data directory could not be created, or its accounts could not be opened.
     #[error(transparent)]
     Accounts(#[from] accounts::Error),
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file or directory.
+        /// The path of the file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }
@@ -96,7 +98,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// An error with its causes; the first alone says only where it happened.
+/// Formats an error with its causes; the first alone says only where it happened.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -1,21 +1,23 @@
 //! The server's storage: each user's messages, their *vault*.
 //!
 //! A vault is a grow-only set of messages keyed by timestamp. Each new message gets the next
-//! sequence number, and "what came after number n" is a range scan. The fingerprint of the whole
-//! set, and of each window of time, is kept up to date in the transaction that stores the messages.
+//! sequence number, and "the messages after number n" is a range scan. The fingerprints of the
+//! whole set and of each window of time are updated in the transaction that stores the messages.
 //!
-//! [`SyncStore`] says what a vault does, [`GatewayStore`] what it does for other servers' apps; [`Vaults`] opens them, where they are kept: as files of
-//! their own (`sqlite`), or as rows of a PostgreSQL database (`postgres`).
+//! [`SyncStore`] defines the operations of a vault, [`GatewayStore`] those for other servers' apps.
+//! [`Vaults`] opens vaults in their storage: as files of their own (`sqlite`), or as rows of a
+//! PostgreSQL database (`postgres`).
 //!
 //! # Invariants
 //! - A timestamp is in the set, the digests and the counts exactly once, or in none of them.
-//! - The first content for a timestamp stays; a request with another one is refused as a whole,
-//!   or, from a gateway whose apps seal anew what they send again, passed over.
-//! - Sequence numbers count up from 1 and are never given twice. Rows are never deleted, but by a
+//! - The first content for a timestamp remains. A request with another one is refused as a whole;
+//!   from a gateway, whose apps seal a message again when they resend it, only that message is
+//!   skipped.
+//! - Sequence numbers count up from 1 and are never reused. Rows are never deleted, except by a
 //!   gateway that clears the vault; contents change only by [`SyncStore::erase`].
 //!
 //! # Not here
-//! - Who may open a vault, and its key → `accounts`. Batching, commits, open handles → `engine`.
+//! - Access to a vault, and its key → `accounts`. Batching, commits, open handles → `engine`.
 #![forbid(unsafe_code)]
 
 mod data_lock;

@@ -1,15 +1,15 @@
 //! Vaults as rows of a PostgreSQL database (`docs/reference/formats/10-postgres.md`).
 //!
 //! Each call is one call of one PL/pgSQL function, which is one transaction; the functions are in
-//! `schema/`. Nothing else is asked of PostgreSQL, so that whatever routes such a call to the
-//! machine that has the vault can stand between: PL/Proxy, Citus, SPQR.
+//! `schema/`. No other SQL is sent to PostgreSQL, so a router that forwards such calls to the
+//! machine with the vault can be used: PL/Proxy, Citus, SPQR.
 //!
 //! # Invariants
-//! - Nothing but timestamps, sizes, hashes and what devices say of their progress is readable in
-//!   the database: contents, names, gateways' states and chunks are sealed with the vault's key.
-//! - No lock is held while an answer travels, and none beyond a transaction.
-//! - What PostgreSQL acknowledged is as safe as its `synchronous_commit` says; only notes about
-//!   devices are written with less.
+//! - Only timestamps, sizes, hashes and the progress that devices report are readable in the
+//!   database: contents, names, gateways' states and chunks are sealed with the vault's key.
+//! - No lock is held while a response is on its way, and none beyond a transaction.
+//! - Acknowledged data is as durable as PostgreSQL's `synchronous_commit` specifies; only records
+//!   about devices are written with less.
 
 mod columns;
 mod gateway;
@@ -43,7 +43,7 @@ use crate::vault::{
     SyncStore, VaultLocation, VaultStatus, VaultSummary,
 };
 
-/// Where a row that names a range belongs.
+/// Returns the index of the range to which a row belongs.
 fn place(row: &tokio_postgres::Row) -> Result<usize> {
     let place: i32 = row.try_get(0)?;
     Ok(usize::try_from(place - 1).expect("the function counts from 1"))
@@ -62,7 +62,7 @@ impl SyncStore for PostgresStore {
         let seal = move || MessageColumns::new(&batch.entries.iter().collect::<Vec<_>>(), &keys);
         let columns = engine::run_blocking(seal).await?;
         let (stored, is_stale) = self.insert(&columns, sent, quota, seen.as_ref()).await?;
-        // Reading it rebuilds it.
+        // Reading the summary rebuilds it.
         let after = if is_stale { self.summary().await? } else { stored.after };
         Ok(StoreOutcome { after, ..stored })
     }
@@ -226,7 +226,7 @@ impl SyncStore for PostgresStore {
     }
 }
 
-/// Column `list`: timestamps and hashes, 16 bytes each.
+/// Reads the column `list`: timestamps and hashes, 16 bytes each.
 fn entries(row: &tokio_postgres::Row) -> Result<Vec<MessageEntry>> {
     let (list, []) = row.try_get::<_, &[u8]>(0)?.as_chunks::<32>() else {
         unreachable!("an entry has 32 bytes")
@@ -239,7 +239,7 @@ fn entries(row: &tokio_postgres::Row) -> Result<Vec<MessageEntry>> {
     Ok(list.iter().map(entry).collect())
 }
 
-/// Columns `places, contents`: messages of a list, by their places in it.
+/// Reads the columns `places, contents`: messages of a list, by their places in it.
 fn messages(
     row: &tokio_postgres::Row,
     first: usize,

@@ -1,9 +1,9 @@
 //! A vault as an encrypted SQLite file of its own.
 //!
 //! # Invariants
-//! - What `store` answered is on the disk: it asks for `Durability::Disk`.
-//! - A page and the fingerprint that comes with it are of one moment: one read transaction.
-//! - Reads run on blocking threads, writes on the engine's: no async task touches a file.
+//! - Messages are on the disk when `store` returns: it uses `Durability::Disk`.
+//! - A page and its fingerprint belong to the same moment: they come from one read transaction.
+//! - Reads run on blocking threads, writes on the engine's: no async task accesses a file.
 
 mod devices;
 mod erase;
@@ -38,7 +38,7 @@ use crate::vault::{
     SyncStore, VaultLocation, VaultStatus, VaultSummary,
 };
 
-/// An open vault; the file stays open while one is held.
+/// An open vault. Its file stays open while this exists.
 pub(crate) struct SqliteStore {
     database: Arc<Database>,
 }
@@ -65,7 +65,8 @@ impl SqliteStore {
         self.explain(self.database.write(durability, work).await)
     }
 
-    /// [`engine::Error::AlreadyQuarantined`] where something damaged was met that nothing repairs.
+    /// Changes an error to [`engine::Error::AlreadyQuarantined`] if it is damage that is not
+    /// repaired.
     fn explain<T>(&self, result: Result<T>) -> Result<T> {
         match result {
             Err(Error::Engine(error))
@@ -78,7 +79,7 @@ impl SqliteStore {
         }
     }
 
-    /// Rebuilds what is recorded, if somebody changed messages by hand.
+    /// Rebuilds the summary and windows if messages were changed by hand.
     async fn rebuild_if_stale(&self) -> Result<()> {
         if self.read(rows::is_stale).await? { self.rebuild().await } else { Ok(()) }
     }
@@ -124,7 +125,8 @@ impl SyncStore for SqliteStore {
             })?;
             if let Some(seen) = seen.filter(|_| stale) {
                 let cursor = page.cursor;
-                // Nobody waits for the note: losing it loses a line in a list of devices.
+                // The update runs in the background: losing it only makes a list of devices less
+                // accurate.
                 let note = move |db: &Transaction<'_>| devices::record_pull(db, &seen, cursor);
                 drop(database.write(Durability::Os, note));
             }

@@ -1,4 +1,4 @@
-//! What a vault does, wherever it is kept.
+//! The operations and types of a vault, independent of its storage.
 
 pub(crate) mod batch;
 pub(crate) mod device;
@@ -20,16 +20,17 @@ use self::device::{DeviceActivity, VaultDevice};
 use self::gateway::GatewayStore;
 use crate::error::Result;
 
-/// An open vault. Cheap to clone.
+/// An open vault. Cloning it is cheap.
 pub type Vault = Arc<dyn SyncStore>;
 
-/// One user's messages and devices. No call touches another user's.
+/// The messages and devices of one user. No call accesses another user's.
 #[async_trait]
 pub trait SyncStore: GatewayStore {
-    /// Stores what is new, all or nothing, and answers when it is on the disk.
+    /// Stores the new messages of a batch, all or none, and returns when they are on the disk.
     ///
-    /// `TimestampConflict` if a timestamp has another content already, `QuotaExceeded` if the new
-    /// messages do not fit, `StaleCursor` if something has arrived that the batch does not follow.
+    /// Returns `TimestampConflict` if a timestamp is stored with another content, `QuotaExceeded`
+    /// if the new messages do not fit, and `StaleCursor` if messages have arrived after the batch's
+    /// expected cursor.
     async fn store(
         &self,
         batch: MessageBatch,
@@ -37,17 +38,17 @@ pub trait SyncStore: GatewayStore {
         seen: Option<DeviceActivity>,
     ) -> Result<StoreOutcome>;
 
-    /// Gives messages other contents, all or none, under the same sequence numbers: devices find them
-    /// by the fingerprint. When it is answered, what the contents were is on no page of a file; in
-    /// PostgreSQL a vacuum removes it.
+    /// Replaces the contents of messages, all or none, and keeps their sequence numbers; devices
+    /// find the change by the fingerprint. When this returns, no page of a file contains the old
+    /// contents; in PostgreSQL, a vacuum removes them.
     ///
-    /// `StaleCursor` if one of them is not there, or is not what the caller takes it for,
-    /// `QuotaExceeded` if the contents do not fit, `Busy` if the file could not be written anew:
-    /// asking again does.
+    /// Returns `StaleCursor` if a message is missing or does not have the expected hash,
+    /// `QuotaExceeded` if the contents do not fit, and `Busy` if the file could not be rewritten:
+    /// then a repeated call rewrites it.
     async fn erase(&self, erasures: Vec<MessageErasure>, quota: Quota) -> Result<StoreOutcome>;
 
-    /// What arrived after `cursor`: at most `count_max` messages, and no more after `bytes_max` of
-    /// contents. Notes that the device has been answered so far; that note may be lost.
+    /// Returns the messages after `cursor`: at most `count_max`, and no more after `bytes_max` of
+    /// contents. Records the device's cursor; that record may be lost.
     async fn page(
         &self,
         cursor: u64,
@@ -56,123 +57,123 @@ pub trait SyncStore: GatewayStore {
         seen: Option<DeviceActivity>,
     ) -> Result<MessagePage>;
 
-    /// The set as it is.
+    /// Returns the current summary of the set.
     async fn summary(&self) -> Result<VaultSummary>;
 
-    /// The recorded fingerprints of the windows that hold messages, in order of time. If they do not
-    /// add up to the recorded state, all of it is made anew first.
+    /// Returns the recorded fingerprints of the windows with messages, in order of time. If their
+    /// sum differs from the recorded summary, everything recorded is rebuilt first.
     async fn windows(&self) -> Result<Vec<(FingerprintWindow, Fingerprint)>>;
 
-    /// Cuts ranges of moments, from their messages, into parts of `count` messages each; messages
-    /// of one moment stay together. A range without messages has no part.
+    /// Cuts the messages of time ranges into buckets of `count` messages each; messages of one
+    /// moment stay together. A range without messages has no bucket.
     ///
-    /// `ranges` are in order and do not overlap. The last part of a range ends where the range
-    /// does.
+    /// `ranges` must be in order and must not overlap. The last bucket of a range ends where the
+    /// range does.
     async fn buckets(&self, ranges: Vec<Range<u64>>, count: u64) -> Result<Vec<Vec<RangeBucket>>>;
 
-    /// The messages of ranges of moments, without their contents: at most `count_max` in all. The
-    /// range in which these are reached ends with them, and those after it are left out.
+    /// Returns the messages of time ranges without their contents: at most `count_max` in all. The
+    /// range that reaches this number ends there, and the ranges after it are left out.
     async fn entries(
         &self,
         ranges: Vec<Range<u64>>,
         count_max: usize,
     ) -> Result<Vec<Vec<MessageEntry>>>;
 
-    /// Messages by timestamp, in the order asked for, no more after `bytes_max` of contents; those
-    /// that are not there are left out.
+    /// Returns messages by timestamp in the given order, no more after `bytes_max` of contents.
+    /// Missing messages are left out.
     async fn messages(&self, timestamps: Vec<Timestamp>, bytes_max: usize) -> Result<Vec<Message>>;
 
-    /// Registers a device's name.
+    /// Adds a registered device with its name.
     async fn add_device(&self, device: VaultDevice) -> Result<()>;
 
-    /// The devices, in order of registration.
+    /// Returns the devices in order of registration.
     async fn devices(&self) -> Result<Vec<VaultDevice>>;
 
-    /// Forgets devices; those that are not there are no error.
+    /// Removes devices. Does not fail for missing ones.
     async fn remove_devices(&self, ids: Vec<DeviceId>) -> Result<()>;
 
-    /// Sizes and counts, for operators.
+    /// Returns sizes and counts for operators.
     async fn status(&self) -> Result<VaultStatus>;
 
-    /// Computes the state from every message. Reads the whole vault.
+    /// Computes the summary from all messages and compares. Reads the whole vault.
     async fn verify(&self) -> Result<FingerprintCheck>;
 
-    /// Makes the recorded state and windows anew from the messages.
+    /// Rebuilds the recorded summary and windows from the messages.
     async fn rebuild(&self) -> Result<()>;
 }
 
-/// How much a vault may hold.
+/// The maximum size of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     pub messages_max: u64,
-    /// Of contents.
+    /// The maximum size of all contents in bytes.
     pub bytes_max: u64,
 }
 
 impl Quota {
-    /// None.
+    /// A quota without limits.
     pub const UNLIMITED: Self = Self { messages_max: u64::MAX, bytes_max: u64::MAX };
 }
 
-/// The set of messages at one moment.
+/// A summary of the set of messages at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VaultSummary {
     /// The newest sequence number; 0 if there is none.
     pub cursor: u64,
-    /// Of all contents.
+    /// The size of all contents in bytes.
     pub bytes: u64,
     pub fingerprint: Fingerprint,
 }
 
-/// A message with the content that it gets.
+/// A message with the reduced content that replaces its old one.
 #[derive(Clone, Debug)]
 pub struct MessageErasure {
     pub message: Message,
-    /// [`Fingerprint::from_message`] the message until now.
+    /// The result of [`Fingerprint::from_message`] for the message before the erasure.
     pub hash: u128,
 }
 
-/// What became of messages that were to be stored.
+/// The result of storing messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreOutcome {
-    /// Messages that were new, or got another content.
+    /// The number of messages that were new or got another content.
     pub stored: u64,
-    /// Messages that were there already, with this content.
+    /// The number of messages that were stored already with this content.
     pub known: u64,
-    /// The set afterwards; the new messages have its newest sequence numbers, without gaps.
+    /// The set afterwards. The new messages have its newest sequence numbers, without gaps.
     pub after: VaultSummary,
 }
 
-/// Messages in order of arrival.
+/// A page of messages in order of arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessagePage {
     pub messages: Vec<Message>,
-    /// The sequence number of the last of them, or the vault's newest if there are none.
+    /// The sequence number of the last message, or the vault's newest if the page is empty.
     pub cursor: u64,
-    /// Whether messages follow.
+    /// Whether more messages follow.
     pub more: bool,
-    /// The whole set.
+    /// The fingerprint of the whole set.
     pub fingerprint: Fingerprint,
-    /// For the device that asks, as long as it matters.
+    /// The loss to report to the requesting device, as long as it matters.
     pub loss: Option<LostMessages>,
 }
 
-/// Messages that a vault has lost to damage of its file. PostgreSQL repairs nothing, so its vaults
-/// lose none in this way.
+/// Messages that a vault has lost through damage of its file. PostgreSQL vaults are not repaired,
+/// so they lose none in this way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostMessages {
-    /// When the vault was repaired, milliseconds since 1970.
+    /// The time of the repair, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Messages that could not be read, and have not come back since; `None` if nobody knows.
+    /// The number of messages that were unreadable and have not returned since; `None` if unknown.
     pub count: Option<u64>,
-    /// Names of the devices that have not synced since, and may have them: twenty at most.
+    /// The names of devices that have not synced since and may have the messages: at most 20.
     pub devices_away: Vec<String>,
 }
 
 /// Messages that follow each other in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RangeBucket {
-    /// The first moment after them.
+    /// The first moment after the messages.
     pub end: u64,
     pub fingerprint: Fingerprint,
 }
@@ -181,19 +182,19 @@ pub struct RangeBucket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageEntry {
     pub timestamp: Timestamp,
-    /// [`Fingerprint::from_message`] the message.
+    /// The result of [`Fingerprint::from_message`] for the message.
     pub hash: u128,
 }
 
 impl MessageEntry {
-    /// [`Fingerprint::short_digest`] of the message.
+    /// Returns the [`Fingerprint::short_digest`] of the message.
     #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 64 bits")]
     pub fn short_digest(&self) -> u64 {
         self.hash as u64
     }
 }
 
-/// What is in a vault, for operators.
+/// The status of a vault, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultStatus {
     pub state: VaultSummary,
@@ -201,40 +202,40 @@ pub struct VaultStatus {
     pub storage: VaultLocation,
 }
 
-/// Where a vault is kept.
+/// The storage of a vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VaultLocation {
     /// A file of its own.
     Sqlite {
         path: PathBuf,
-        /// The size of the file, without its WAL.
+        /// The size of the file without its WAL.
         file_bytes: u64,
-        /// Pages of the file that hold nothing.
+        /// The size of the file's free pages.
         free_bytes: u64,
-        /// The size of its WAL.
+        /// The size of the file's WAL.
         wal_bytes: u64,
         cipher: &'static str,
         profile: &'static str,
     },
     /// Rows of a PostgreSQL database.
     Postgres {
-        /// Host and port, or socket; and the database that is asked for there.
+        /// The host and port, or the socket, and the database in the address.
         address: String,
-        /// The database that has the rows; behind a router another than the one that is asked.
+        /// The database with the rows. Behind a router it differs from the one in the address.
         database: String,
-        /// Of PostgreSQL.
+        /// The version of PostgreSQL.
         version: String,
-        /// The size of the tables and their indexes, with all vaults that are in them.
+        /// The size of the tables and their indexes, with all vaults in them.
         tables_bytes: u64,
     },
 }
 
-/// The recorded state, and the same computed from the messages themselves.
+/// The recorded summary, and the same computed from the messages themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FingerprintCheck {
     pub recorded: VaultSummary,
     pub computed: VaultSummary,
-    /// Windows whose recorded fingerprint is not that of their messages.
+    /// The number of windows whose recorded fingerprint differs from that of their messages.
     pub windows_wrong: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The vaults of a server: opening and removing them, wherever they are kept.
+//! The vaults of a server: opens and removes them in either storage.
 
 use accounts::{UnlockedAccount, VaultId};
 use engine::DatabaseKey;
@@ -8,25 +8,26 @@ use crate::postgres::PostgresDatabase;
 use crate::sqlite::{VaultFileSizes, VaultFiles};
 use crate::vault::Vault;
 
-/// Where a server's vaults are.
+/// The storage of a server's vaults.
 #[derive(Clone)]
 pub enum Vaults {
-    /// Each in an encrypted SQLite file of its own.
+    /// Encrypted SQLite files, one for each vault.
     Files(VaultFiles),
-    /// In one PostgreSQL database, contents sealed.
+    /// One PostgreSQL database with sealed contents.
     Postgres(PostgresDatabase),
 }
 
 impl Vaults {
-    /// Opens the vault of a user who has proven who they are; makes it, if it is new.
+    /// Opens the vault of an authenticated user. Creates it if it is new.
     pub fn open(&self, unlocked: &UnlockedAccount) -> Result<Vault> {
         self.open_with(&unlocked.vault, || Ok(unlocked.key.clone()))
     }
 
-    /// Opens a vault; `key` unwraps its key, and is called only if nobody holds the key already.
+    /// Opens a vault; `key` unwraps its key, and is called only if the key is not in memory yet.
     ///
-    /// A missing vault is made: the account whose file was lost, or whose server stopped before the
-    /// file was there, starts empty, and its devices find the difference and send everything again.
+    /// A missing vault is created: an account whose file was lost, or whose server stopped before
+    /// the file existed, starts empty, and its devices find the difference and send everything
+    /// again.
     pub fn open_with<E: From<Error>>(
         &self,
         vault: &VaultId,
@@ -38,8 +39,8 @@ impl Vaults {
         }
     }
 
-    /// A vault that somebody has opened, and who asks has no key to. `None` if it is not open, or not
-    /// a file of its own: nothing in PostgreSQL is open between two calls.
+    /// Returns a vault that is open already, for callers without its key. Returns `None` if it is
+    /// not open or not a file: in PostgreSQL, no vault stays open between two calls.
     pub fn get_open(&self, vault: &VaultId) -> Option<Vault> {
         match self {
             Self::Files(files) => files.get_open(vault),
@@ -47,7 +48,7 @@ impl Vaults {
         }
     }
 
-    /// The files of one vault, by the file system. `None` if there are none.
+    /// Returns the sizes of one vault's files from the file system, or `None` if there are none.
     pub fn file_sizes(&self, vault: &VaultId) -> Option<VaultFileSizes> {
         match self {
             Self::Files(files) => files.file_sizes(vault),
@@ -55,8 +56,8 @@ impl Vaults {
         }
     }
 
-    /// The files of all vaults, by the file system; `None` if they have none of their own. Blocks: a
-    /// second for some hundred thousand.
+    /// Returns the sizes of all vaults' files from the file system, or `None` if vaults have no
+    /// files. Blocks: about a second for a few hundred thousand files.
     pub fn sizes(&self) -> Result<Option<Vec<(VaultId, VaultFileSizes)>>> {
         match self {
             Self::Files(files) => files.sizes().map(Some),
@@ -64,7 +65,7 @@ impl Vaults {
         }
     }
 
-    /// Removes a vault with all that is in it. One that is not there is no error.
+    /// Removes a vault and its contents. Does not fail if it is missing.
     pub async fn remove(&self, vault: &VaultId) -> Result<()> {
         match self {
             Self::Files(files) => files.remove(vault).await,

@@ -1,4 +1,4 @@
-/** The accounts, a page of them at a time. The server searches and sorts. */
+/** The accounts, one page at a time. The server searches and sorts. */
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
@@ -9,9 +9,9 @@ import { Table } from "./table";
 import { count } from "./format";
 
 const PAGE = 20;
-/** How often the list is asked for anew. */
+/** The interval at which the list is requested again. */
 const STEP_MS = 5_000;
-/** How long typing must have paused. */
+/** The pause in typing after which the search starts. */
 const TYPING_MS = 200;
 
 interface AccountsProps {
@@ -43,7 +43,7 @@ export function Accounts({ token, isLive }: AccountsProps): JSX.Element {
     setSelection((old) => ({
       ...old,
       sort,
-      // Names begin with the first, numbers with the largest.
+      // Names are sorted from the first, numbers from the largest.
       descending: old.sort === sort ? !old.descending : sort !== "login",
       cursor: 0,
     }));
@@ -86,7 +86,9 @@ interface AccountListState {
   readonly problem: string | null;
 }
 
-/** The part of the list, asked for anew every few seconds while the server is there. */
+/**
+ * Returns one page of the list, requested again every few seconds while the server can be reached.
+ */
 function useList(token: string, selection: AccountListQuery, isLive: boolean): AccountListState {
   const [listed, setListed] = useState<AccountListState>({ list: null, problem: null });
   useEffect(() => {
@@ -115,7 +117,7 @@ async function ask(token: string, selection: AccountListQuery): Promise<AccountL
   try {
     return { list: await accounts(token, selection), problem: null };
   } catch (error) {
-    // That the server is away is said at the top.
+    // The head of the page already reports that the server cannot be reached.
     const isTold = error instanceof AdminApiError && error.kind === "away";
     return { list: null, problem: isTold ? null : "Could not load accounts." };
   }

@@ -1,9 +1,9 @@
 /**
- * The operator's calls of the server (docs/reference/formats/3-http-api.md), with their answers'
- * types.
+ * The operator's API calls (docs/reference/formats/3-http-api.md), with the types of their
+ * answers.
  *
- * Always so: whatever goes wrong is a {@link AdminApiError}, told apart by its kind; nothing else
- * is thrown. The token goes into a header and nowhere else.
+ * Invariant: every failure is an {@link AdminApiError} with a kind; nothing else is thrown. The
+ * token is sent in a header and nowhere else.
  */
 
 import type { ErrorCode } from "@warren/client";
@@ -19,25 +19,25 @@ export interface AccountListQuery {
   readonly limit: number;
 }
 
-/** `away`: no answer, or none that is the server's own. */
+/** The kind of a failure; `away` means no answer, or one that is not the server's own. */
 export type AdminErrorKind = "away" | "disabled" | "token" | "wait" | "other";
 
 export class AdminApiError extends Error {
   constructor(
     readonly kind: AdminErrorKind,
     message: string,
-    /** Seconds to wait, if the server says so. */
+    /** The number of seconds to wait, if the server gives one. */
     readonly retryAfter: number | null = null,
   ) {
     super(message);
   }
 }
 
-/** Longer than the server takes for anything but maintenance. */
+/** The time limit of a request, longer than the server needs for anything but maintenance. */
 const ANSWER_MS_MAX = 10_000;
 const MAINTENANCE_MS_MAX = 60_000;
 
-/** Whether the server has an admin token, and so anything to sign in to. */
+/** Whether the server has an admin token, so that it is possible to sign in. */
 export async function isEnabled(): Promise<boolean> {
   return (await ask<AdminStatus>("", "")).enabled;
 }
@@ -58,7 +58,7 @@ export function accounts(token: string, selection: AccountListQuery): Promise<Ac
   return ask<AccountList>(token, `/accounts?${query.toString()}`);
 }
 
-/** Of one account's open vaults, or of all that are open. */
+/** Runs maintenance on one account's open vaults, or on all open vaults. */
 export function maintain(token: string, login: string | null): Promise<MaintenanceReport> {
   return ask<MaintenanceReport>(token, "/maintenance", login === null ? {} : { login });
 }

@@ -1,4 +1,4 @@
-/** Whose page this is. */
+/** The brand of the page: Warren's logo and name. */
 import type { JSX } from "preact";
 
 export function Brand(): JSX.Element {

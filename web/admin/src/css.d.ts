@@ -1,2 +1,2 @@
-/** Styles are the bundler's: a module that imports one gets nothing from it. */
+/** Declares style sheets, which the bundler handles: importing one yields no value. */
 declare module "*.css";

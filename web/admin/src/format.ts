@@ -1,4 +1,4 @@
-/** Numbers as people read them. Pure functions; the time of now is an argument. */
+/** Formats numbers for people. Pure functions; the present time is an argument. */
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 const MINUTE_S = 60;
@@ -10,7 +10,7 @@ const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFracti
 const day = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
-/** Below a hundred thousand exactly, above it in short. */
+/** Formats a count: exactly below a hundred thousand, abbreviated above. */
 export function count(value: number): string {
   return (Math.abs(value) < 100_000 ? whole : compact).format(value);
 }
@@ -26,7 +26,7 @@ export function bytes(value: number): string {
   return `${scaled.toFixed(digits)} ${UNITS[unit] ?? ""}`;
 }
 
-/** A share from 0 to 1. */
+/** Formats a share from 0 to 1 as a percentage. */
 export function percent(share: number): string {
   const value = share * 100;
   return `${value > 0 && value < 10 ? value.toFixed(1) : value.toFixed(0)} %`;
@@ -44,7 +44,7 @@ export function shortDuration(millis: number): string {
   return `${value < 10 ? value.toFixed(1) : value.toFixed(0)} s`;
 }
 
-/** How long something has been so: its two largest units. */
+/** Formats a duration with its two largest units. */
 export function duration(millis: number): string {
   const total = Math.max(0, Math.floor(millis / 1000));
   const [days, hours] = [Math.floor(total / DAY_S), Math.floor((total % DAY_S) / HOUR_S)];
@@ -58,7 +58,7 @@ export function duration(millis: number): string {
   return minutes > 0 ? `${minutes} min ${rest} s` : `${rest} s`;
 }
 
-/** How long ago something was, both in milliseconds since 1970. */
+/** Formats the time since `then`; both times are in milliseconds since 1970. */
 export function ago(then: number, now: number): string {
   const age = Math.max(0, (now - then) / 1000);
   if (age < 90) {
@@ -81,7 +81,7 @@ export function dateTime(millis: number): string {
   return moment.format(millis);
 }
 
-/** A number of things, with their name. */
+/** Returns a number with its noun, in the plural if needed. */
 export function several(number: number, what: string): string {
   return `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 }

@@ -1,4 +1,7 @@
-/** The operator's page. Which of its three faces is shown follows from what the server answers. */
+/**
+ * The entry point of the operator's page. The server's answers decide which of its three views is
+ * shown.
+ */
 import "./admin.css";
 
 import { render } from "preact";

@@ -1,4 +1,4 @@
-/** Maintenance on demand, and what it did. */
+/** Maintenance on demand, and its result. */
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 
@@ -12,7 +12,7 @@ export type MaintenanceRequestState =
   | { readonly kind: "done"; readonly report: MaintenanceReport }
   | { readonly kind: "failed"; readonly problem: string };
 
-/** What one button does, and what became of it. */
+/** Returns the state of one maintenance button, and the function that starts the maintenance. */
 export function useMaintenance(
   token: string,
   login: string | null,
@@ -64,7 +64,7 @@ export function Maintenance({ token, storage }: MaintenanceProps): JSX.Element {
   );
 }
 
-/** What became of it, as one would say it. */
+/** Describes the outcome of a maintenance request in a sentence. */
 export function describeMaintenance(outcome: MaintenanceRequestState): string {
   switch (outcome.kind) {
     case "none":

@@ -1,4 +1,4 @@
-/** The page as a whole: what to sign in with, or how the server is. */
+/** The page as a whole: the sign-in form, or the state of the server. */
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 
@@ -89,11 +89,11 @@ function Dashboard({ session, overview }: DashboardProps): JSX.Element {
 
 interface ProblemsProps {
   readonly readiness: Readiness;
-  /** Damaged vaults that were put aside. */
+  /** The number of damaged vaults that were quarantined. */
   readonly repaired: number;
 }
 
-/** What the operator must see before all else: that writes are refused, or a file is damaged. */
+/** Shows the most urgent problems: refused writes, or a damaged file. */
 function Problems({ readiness, repaired }: ProblemsProps): JSX.Element | null {
   const vaults = readiness.poisoned_vaults_count;
   const damaged = readiness.damaged_vaults_count;

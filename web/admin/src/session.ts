@@ -1,9 +1,9 @@
 /**
- * The token and what the server says of it, once a second.
+ * The operator's session: the token, and the server's overview, requested once a second.
  *
- * Always so:
- * - The token is in this tab's session storage and nowhere else; signing out forgets it.
- * - One question is under way at a time. After a failure pauses double, up to half a minute.
+ * Invariants:
+ * - The token is in this tab's session storage and nowhere else; signing out deletes it.
+ * - One request is pending at a time. After a failure, pauses double, up to half a minute.
  */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 
@@ -16,26 +16,26 @@ const KEY = "warren-admin-token";
 const STEP_MS = 1_000;
 const PAUSE_MS_MAX = 30_000;
 
-/** How the page stands with the server. */
+/** The state of the connection to the server. */
 export type ConnectionState =
   | { readonly kind: "asking" }
-  /** No token, or a wrong one, of which `problem` tells. */
+  /** No token, or a wrong one; `problem` has the reason. */
   | { readonly kind: "signed-out"; readonly problem: string | null }
   /** The server has no admin token. */
   | { readonly kind: "disabled"; readonly problem: null }
   | { readonly kind: "live" }
-  /** `retryAt` by the page's clock. */
+  /** The server cannot be reached; `retryAt` is a time of the page's clock. */
   | { readonly kind: "away"; readonly problem: string; readonly retryAt: number };
 
 export interface AdminSession {
   readonly token: string;
   readonly standing: ConnectionState;
-  /** The newest answer; kept while the server is away. */
+  /** The newest answer; kept while the server cannot be reached. */
   readonly overview: ServerOverview | null;
   readonly history: ChartHistory;
   readonly signIn: (token: string) => void;
   readonly signOut: () => void;
-  /** Asks now, instead of waiting. */
+  /** Sends a request now, instead of waiting. */
   readonly retry: () => void;
 }
 
@@ -47,7 +47,7 @@ interface SessionState {
 
 const NOTHING: SessionState = { standing: { kind: "asking" }, overview: null, history: EMPTY };
 
-/** The session of this tab: its token, and what the server says of it. */
+/** Returns the session of this tab: its token, and the server's answers. */
 export function useSession(): AdminSession {
   const [token, setToken] = useState(() => sessionStorage.getItem(KEY) ?? "");
   const [round, setRound] = useState(0);
@@ -90,7 +90,7 @@ export function useSession(): AdminSession {
   return { token, ...known, signIn, signOut, retry };
 }
 
-/** Asks once. Returns after how many milliseconds to ask again; null for not at all. */
+/** Sends one request. Returns the delay before the next one in milliseconds; null for none. */
 async function ask(
   token: string,
   failures: { current: number },

@@ -1,4 +1,4 @@
-/** What is shown to whom the server does not know: where the token goes, or how to get one. */
+/** The view for users who are not signed in: the form for the token, or how to get one. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
 

@@ -1,4 +1,4 @@
-/** The accounts' table. On a narrow screen it keeps what is asked for most. */
+/** The table of accounts. On a narrow screen it keeps the most important columns. */
 import type { JSX } from "preact";
 
 import type { AccountListQuery, AccountSortKey } from "./admin-api";
@@ -131,7 +131,10 @@ function Row({ token, account }: RowProps): JSX.Element {
   );
 }
 
-/** By the vault, if it is open; else by when its files were changed, which is about the same. */
+/**
+ * Shows the time of the last sync: from the vault, if it is open; else the time at which its files
+ * changed, which is about the same.
+ */
 function LastSync({ account }: { readonly account: AccountListEntry }): JSX.Element {
   const then = account.last_seen_ms ?? account.last_changed_ms;
   if (then === null || account.devices_count === 0) {

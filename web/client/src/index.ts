@@ -1,5 +1,5 @@
 /**
- * `@warren/client`: ordinary SQL that syncs, in a web page.
+ * `@warren/client` gives a web page ordinary SQL that syncs.
  *
  * Invariant: `tab/` runs in the page, `worker/` in the worker, and neither imports from the other.
  * `shared/` has the messages between them and the formats of values, and imports from neither.

@@ -1,27 +1,27 @@
-/** Hooks for React (and Preact, by `preact/compat`): live rows, and how the database stands. */
+/** Hooks for React (and Preact, via `preact/compat`): live rows, and the database's status. */
 import { useCallback, useMemo, useRef, useSyncExternalStore } from "react";
 import type { LiveQuery, Observable, RowOf, SqlValue, WarrenError } from "./api.js";
 
 export interface LiveRows<T extends RowOf<T>> {
-  /** Empty until they are there. */
+  /** The rows, or an empty list until the first result arrives. */
   readonly rows: readonly T[];
   readonly isLoading: boolean;
-  /** Whether the rows are those of the parameters before these, until these have been answered. */
+  /** Whether the rows are still those of the previous parameters. */
   readonly isStale: boolean;
   readonly error?: WarrenError;
 }
 
 /**
- * The rows of a live query. The query may be made anew at each rendering: it is subscribed to again
- * only when its text or a parameter is another. Where only parameters change, the rows that there
- * were stay until there are others.
+ * Returns the rows of a live query. The query may be created again at each rendering: the hook
+ * subscribes again only when its text or a parameter differs. If only parameters change, the
+ * previous rows stay until the new ones arrive.
  *
  * @example
  * const { rows } = useLive(db.live<Note>`SELECT id, text FROM note WHERE list = ${list}`);
  */
 export function useLive<T extends RowOf<T>>(query: LiveQuery<T>): LiveRows<T> {
   const key = keyOf(query);
-  // The query with this key; others with it are the same.
+  // Queries with the same key are interchangeable, so any of them will do.
   const latest = useRef(query);
   latest.current = query;
   const told = useRef<PublishedRows<T>>(undefined);
@@ -29,7 +29,7 @@ export function useLive<T extends RowOf<T>>(query: LiveQuery<T>): LiveRows<T> {
   return useSyncExternalStore(store.subscribe, store.read, store.read);
 }
 
-/** The present value of something that changes, such as `db.status`. */
+/** Returns the present value of an observable, such as `db.status`. */
 export function useObservable<T>(source: Observable<T>): T {
   const subscribe = useCallback((tell: () => void) => source.subscribe(tell), [source]);
   const read = (): T => source.value;
@@ -41,7 +41,7 @@ interface ExternalStore<T> {
   read(): T;
 }
 
-/** The rows that were told last, and of which text. */
+/** The rows that were published last, and the SQL text of their query. */
 interface PublishedRows<T> {
   readonly sql: string;
   readonly rows: readonly T[];

@@ -1,4 +1,7 @@
-/** The module that `cargo xtask web` makes of the wasm; `web/tsconfig.json` says where it is. */
+/**
+ * Declares the module that `cargo xtask web` generates from the wasm; `web/tsconfig.json` has its
+ * path.
+ */
 declare module "warren-replica" {
   type Engine = import("./shared/wasm-engine.js").EngineModule;
   const start: Engine["default"];

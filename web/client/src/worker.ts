@@ -1,4 +1,4 @@
-/** The worker's entry: what its tab says goes to its `LeaderCandidate`. */
+/** The worker's entry point: passes the tab's messages to its `LeaderCandidate`. */
 import * as code from "warren-replica";
 import { enginesOf } from "./worker/engine-loader.js";
 import {
@@ -38,11 +38,11 @@ self.addEventListener("online", () => mine?.online());
 
 async function startWorker(start: WorkerStart): Promise<void> {
   const locks = start.hasLocks ? navigator.locks : undefined;
-  // Written out as bundlers look for it.
+  // Written out in full because bundlers look for this text.
   const wasm = start.wasm ?? new URL("./replica_bg.wasm", import.meta.url).href;
   mine = new LeaderCandidate({ start, engines: enginesOf(code, wasm), locks, post });
   if (locks !== undefined) {
-    // Held until this worker ends: so its tab notices that.
+    // Held until this worker ends, so that its tab notices the end.
     await new Promise<void>((held) => {
       const forever = new Promise<never>(() => undefined);
       void locks.request(livenessLock(start.name, start.worker), () => {

@@ -1,6 +1,6 @@
 /**
- * What every part of the screen may use: the database, the steps with their undo, where the user
- * is, and which dialog is open.
+ * The app's context for all components: the database, the steps with their undo, the present view,
+ * and the open dialog.
  */
 import type { WarrenDatabase } from "@warren/client";
 import { createContext } from "preact";
@@ -29,7 +29,7 @@ export interface Toast {
   readonly text: string;
   readonly tone?: "plain" | "bad";
   readonly action?: { readonly label: string; readonly run: () => void };
-  /** It is there until somebody closes it, as bad ones are. */
+  /** Whether the toast stays until the user closes it, as bad ones do. */
   readonly stays?: boolean;
 }
 
@@ -40,19 +40,22 @@ export interface AppContextValue {
   readonly lists: readonly ListWithOpenCount[];
   readonly view: PlanView;
   readonly navigate: (view: PlanView) => void;
-  /** The item in the side panel. */
+  /** The id of the item in the side panel. */
   readonly openId: string | undefined;
   readonly open: (id: string | undefined) => void;
   readonly openDialog: (dialogue: OpenDialog | undefined) => void;
   readonly toast: (toast: Toast) => void;
   readonly losses: LossCounts;
-  /** After some were settled. */
+  /** Counts the losses again, after some were resolved or an edit was lost here. */
   readonly recount: () => void;
-  /** Shows another database, which is open. */
+  /** Shows another database, which is already open. */
   readonly use: (db: WarrenDatabase, toast: Toast) => void;
-  /** Opens what this browser shows now (`databases.ts`), after the present database was closed. */
+  /**
+   * Opens the database that this browser should show now (`databases.ts`), after the present one
+   * was closed.
+   */
   readonly reopen: (toast?: Toast) => void;
-  /** Runs a step; says so, with "Undo", unless it is `quiet`. Failures are told, too. */
+  /** Runs a step and shows a toast with "Undo", unless it is `quiet`. Failures are shown, too. */
   readonly perform: (
     step: UndoableStep | Promise<UndoableStep | undefined>,
     quiet?: "quiet",
@@ -63,7 +66,7 @@ export interface AppContextValue {
 
 export const AppContext = createContext<AppContextValue | undefined>(undefined);
 
-/** The context of the app: only what is drawn inside the app may ask for it. */
+/** Returns the app's context; only components inside the app can use it. */
 export function useApp(): AppContextValue {
   const app = useContext(AppContext);
   if (app === undefined) throw new Error("the app's context is missing");

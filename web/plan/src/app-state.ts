@@ -1,5 +1,5 @@
 /**
- * What the app remembers while it is open, a hook for each: the view in the page's address, the
+ * The app's state while it is open, one hook for each part: the view in the page's address, the
  * search, the steps with their undo.
  */
 import type { WarrenDatabase } from "@warren/client";
@@ -16,7 +16,7 @@ import { navigate, useLayer } from "./ui/layers.js";
 
 const HOME: PlanView = { kind: "today" };
 
-/** The view in the page's address, and what goes to another. */
+/** Returns the view in the page's address, and a function that goes to another view. */
 export function useView(): readonly [PlanView, (view: PlanView) => void] {
   const [view, setView] = useState<PlanView>(() => viewFromHash(location.hash) ?? HOME);
   useEffect(() => {
@@ -27,7 +27,7 @@ export function useView(): readonly [PlanView, (view: PlanView) => void] {
   return [view, (next) => navigate(viewToHash(next))];
 }
 
-/** Runs when the user has gone to another view. */
+/** Calls `onChange` when the user has gone to another view. */
 export function useViewChange(view: PlanView, onChange: () => void): void {
   const last = useRef(view);
   useEffect(() => {
@@ -37,7 +37,7 @@ export function useViewChange(view: PlanView, onChange: () => void): void {
   }, [view]);
 }
 
-/** Goes to all items when the list on the screen is gone. */
+/** Goes to all items when the list on the screen no longer exists. */
 export function useListGuard(
   lists: readonly ListWithOpenCount[] | undefined,
   view: PlanView,
@@ -47,7 +47,7 @@ export function useListGuard(
     lists !== undefined && view.kind === "list" && !lists.some((list) => list.id === view.id);
   const wasThere = useRef<PlanView>(view);
   useEffect(() => {
-    // A list that was there and is gone: deleted here or elsewhere.
+    // The list existed and is gone: it was deleted here or on another device.
     if (!isMissing) wasThere.current = view;
     else if (isSameView(wasThere.current, view)) go({ kind: "all" });
   }, [isMissing, view]);
@@ -56,18 +56,18 @@ export function useListGuard(
 export interface SearchControls {
   readonly text: string;
   readonly setText: (text: string) => void;
-  /** The keys of the items that were found; `undefined` while nothing is searched for. */
+  /** The keys of the items that were found; `undefined` while no search is active. */
   readonly found: readonly number[] | undefined;
-  /** Whether the field stands in the place of the view's title, as on a phone. */
+  /** Whether the field replaces the view's title, as on a phone. */
   readonly isOpen: boolean;
-  /** Shows the field, and puts the cursor into it. The same function at all times. */
+  /** Shows the field and puts the cursor into it. The function never changes. */
   readonly open: () => void;
   readonly close: () => void;
-  /** Closes the field, and forgets what was typed. */
+  /** Closes the field and clears its text. */
   readonly reset: () => void;
 }
 
-/** The search: what is typed, and what it finds. On a phone the way back ends it. */
+/** Returns the search: its text, and its results. On a phone, going back ends it. */
 export function useSearch(db: WarrenDatabase, isPhone: boolean): SearchControls {
   const [text, setText] = useState("");
   const [isOpen, setOpen] = useState(false);
@@ -79,14 +79,17 @@ export function useSearch(db: WarrenDatabase, isPhone: boolean): SearchControls 
   useLayer(reset, isPhone && isOpen);
   const latest = useLatest(isPhone);
   const open = useCallback(() => {
-    // At once, so that no letter that follows is taken for a command.
+    // Synchronously, so that no following letter is taken for a command.
     if (latest.current) flushSync(() => setOpen(true));
     document.getElementById("search")?.focus();
   }, []);
   return { text, setText, found, isOpen, open, close: () => setOpen(false), reset };
 }
 
-/** What a search finds; `undefined` where nothing is searched for, or nothing is known yet. */
+/**
+ * Returns the keys of the found items; `undefined` if no search is active or its rows are not
+ * loaded.
+ */
 function useFound(db: WarrenDatabase, search: string): readonly number[] | undefined {
   const [index] = useState(createSearchIndex);
   const isSearching = search.trim() !== "";
@@ -104,7 +107,7 @@ interface UndoActions {
   readonly undo: AppContextValue["undo"];
 }
 
-/** What performs, undoes and redoes steps, and tells so in a toast. */
+/** Returns functions that perform, undo and redo steps, and show a toast about each. */
 export function useSteps(db: WarrenDatabase, toast: (toast: Toast) => void): UndoActions {
   return useMemo(() => {
     const undo = createUndo((statements) => runStatements(db, statements));

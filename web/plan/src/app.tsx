@@ -1,5 +1,5 @@
 /**
- * The app, once its database is open: the parts of the screen, and what they share.
+ * The app, once its database is open: the parts of the screen, and their shared state.
  */
 import type { WarrenDatabase } from "@warren/client";
 import type { JSX } from "preact";
@@ -43,9 +43,9 @@ import { onUpdate } from "./update.js";
 interface AppProps {
   readonly db: WarrenDatabase;
   readonly firstToast: Toast | undefined;
-  /** Another database is to be shown. */
+  /** Called to show another database. */
   readonly onOther: (db: WarrenDatabase, toast: Toast) => void;
-  /** This one is closed, or erased. */
+  /** Called when this database was closed or erased. */
   readonly onReopen: (toast?: Toast) => void;
 }
 
@@ -121,7 +121,7 @@ export function App({ db, firstToast, onOther, onReopen }: AppProps): JSX.Elemen
   );
 }
 
-/** Writes what was being typed in tabs that are closed. */
+/** Writes the drafts that closed tabs left. */
 function useSettledDrafts(db: WarrenDatabase, toast: (toast: Toast) => void): void {
   useEffect(() => {
     settleDrafts(db).catch((error: unknown) =>
@@ -130,13 +130,13 @@ function useSettledDrafts(db: WarrenDatabase, toast: (toast: Toast) => void): vo
   }, [db]);
 }
 
-/** Gives the focus back to the list when the item beside it is closed. */
+/** Returns the focus to the list when the item panel closes. */
 function useFocusAfterClose(openId: string | undefined): void {
   const wasOpen = useRef(openId);
   useEffect(() => {
     const isClosed = wasOpen.current !== undefined && openId === undefined;
     wasOpen.current = openId;
-    // So that the arrows go on where they were; a sheet gives the focus back by itself.
+    // The arrow keys then continue at the same row; a sheet restores the focus on its own.
     if (isClosed && document.activeElement === document.body) focusItems();
   }, [openId]);
 }
@@ -148,7 +148,7 @@ interface MainProps {
   readonly onMenu: () => void;
 }
 
-/** The view's items, with what stands above and below them. */
+/** Draws the view's items, with the parts above and below them. */
 function Main({ view, search, isPhone, onMenu }: MainProps): JSX.Element {
   const viewKey = view.kind === "list" ? view.id : view.kind;
   return (

@@ -1,7 +1,7 @@
 /**
- * From an empty page to the app: opens the database that this browser shows, asks for the passcode
- * if it has one, and says so when it cannot be opened. Opens another one when another account is
- * signed in to, or the present one is gone.
+ * Starts the app: opens the database that this browser shows, asks for its passcode if it has one,
+ * and shows an error if it cannot be opened. Opens another database when the user signs in to
+ * another account, or when the present one is gone.
  */
 import type { ErrorCode, WarrenDatabase } from "@warren/client";
 import type { JSX } from "preact";
@@ -18,7 +18,7 @@ type BootState =
   | { readonly phase: "open"; readonly db: WarrenDatabase; readonly toast?: Toast | undefined }
   | { readonly phase: "failed"; readonly error: unknown };
 
-/** The file is not the one that was opened: another tab has erased it, or set another passcode. */
+/** The codes for a changed file: another tab has erased it, or set another passcode. */
 const OTHER_FILE: ReadonlySet<ErrorCode> = new Set(["deleted", "wrong_key"]);
 
 export function Boot(): JSX.Element {

@@ -1,2 +1,2 @@
-/** Style sheets are imported for the bundler, which puts them beside the script. */
+/** Declares style sheets, which modules import so that the bundler emits them with the script. */
 declare module "*.css";

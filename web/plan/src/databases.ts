@@ -1,15 +1,15 @@
 /**
- * Which database this browser shows: one for each account, and one for what has no account.
+ * Selects the database that this browser shows: one for each account, and one without an account.
  *
- * - Nobody's items get into another's account: who signs in gets a database of their own, named
+ * - No items get into another person's account: each account has a database of its own, named
  *   after the account.
- * - After a sign-out the account's database stays what is shown, unless it is removed.
+ * - After a sign-out, the account's database stays on the screen, unless it is removed.
  * - A file that has a passcode is opened with it, in each tab.
  */
 import { deleteDatabase, open, WarrenError, type WarrenDatabase } from "@warren/client";
 import { DATABASE, SCHEMA, TRACKED } from "./data/schema.js";
 
-/** A database, and whose it is. */
+/** A database's name, and its owner's login. */
 export interface DatabasePlace {
   readonly name: string;
   readonly login?: string;
@@ -18,19 +18,19 @@ export interface DatabasePlace {
 const KEY = "plan.database";
 const LOCAL: DatabasePlace = { name: DATABASE };
 
-/** What is shown when Plan starts. */
+/** Returns the database to show when Plan starts. */
 export function presentPlace(): DatabasePlace {
   const stored = localStorage.getItem(KEY);
   return stored === null ? LOCAL : (JSON.parse(stored) as DatabasePlace);
 }
 
-/** Without a place: the database that has no account. */
+/** Sets the database to show; without an argument, the one without an account. */
 export function setPresentPlace(place: DatabasePlace = LOCAL): void {
   if (place.login === undefined) localStorage.removeItem(KEY);
   else localStorage.setItem(KEY, JSON.stringify(place));
 }
 
-/** Calls when another tab shows another database, or the passcode has changed there. */
+/** Calls `reload` when another tab shows another database, or has changed the passcode. */
 export function onOtherPlace(reload: () => void): () => void {
   const onStorage = ({ key }: StorageEvent): void => {
     if (key === KEY || key === REKEYED) reload();
@@ -39,10 +39,10 @@ export function onOtherPlace(reload: () => void): () => void {
   return () => removeEventListener("storage", onStorage);
 }
 
-/** Where this account's items are, whoever uses the browser. */
+/** Returns the database of this account, independent of who else uses the browser. */
 export async function placeOf(login: string): Promise<DatabasePlace> {
   const known = login.trim().toLowerCase();
-  // Without a secure context there are no files, and each tab is for itself.
+  // Without a secure context there are no files, and each tab has a database of its own.
   const subtle = crypto.subtle as SubtleCrypto | undefined;
   const text = new TextEncoder().encode(`${location.origin}\n${known}`);
   const digest = await subtle?.digest("SHA-256", text);
@@ -51,26 +51,29 @@ export async function placeOf(login: string): Promise<DatabasePlace> {
   return { name: `${DATABASE}-${digits || "account"}`, login: known };
 }
 
-/** Too many for anybody to find a name with the same ones. */
+/** The length of the digest, too long to find another name with the same digest. */
 const DIGEST_BYTES = 16;
 
-/** Of the database that is shown, if it has one. */
+/** The passcode of the database that is shown, if it has one. */
 let passcode: string | undefined;
 
-/** `wrong_key` if the file has a passcode, and another one. */
+/** Opens a database; fails with `wrong_key` if the file has a different passcode. */
 export async function openPlace({ name }: DatabasePlace, given?: string): Promise<WarrenDatabase> {
   const key = given === undefined ? {} : { key: given };
   return open({ name, schema: SCHEMA, track: TRACKED, ...key });
 }
 
-/** The one that is shown. */
+/** Opens the database that is shown. */
 export async function openPresent(given?: string): Promise<WarrenDatabase> {
   const db = await openPlace(presentPlace(), given);
   passcode = given;
   return db;
 }
 
-/** An account's, beside the one that is shown: with the same passcode, if it has none yet. */
+/**
+ * Opens an account's database while another one is shown; if it has no passcode yet, it gets the
+ * same one.
+ */
 export async function openBeside(place: DatabasePlace): Promise<WarrenDatabase> {
   if (passcode === undefined) return openPlace(place);
   try {
@@ -94,18 +97,18 @@ const REKEYED = "plan.rekeyed";
 export async function setPasscode(db: WarrenDatabase, change: PasscodeKeys): Promise<void> {
   await db.rekey(change);
   passcode = change.to ?? undefined;
-  // The other tabs ask for it.
+  // The other tabs then ask for the new passcode.
   localStorage.setItem(REKEYED, String(Date.now()));
 }
 
-/** Erases what is shown; what has no account is shown after that. */
+/** Erases the database that is shown; afterwards the one without an account is shown. */
 export async function erase(db: WarrenDatabase): Promise<void> {
   setPresentPlace();
   passcode = undefined;
   await db.delete();
 }
 
-/** The same where it cannot be opened. */
+/** Erases the database that is shown without opening it, for a forgotten passcode. */
 export async function eraseLocked(): Promise<void> {
   const { name } = presentPlace();
   setPresentPlace();

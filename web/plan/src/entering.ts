@@ -1,6 +1,6 @@
 /**
- * Into an account: its own database is opened, and what this browser made without an account comes
- * along, if that is wanted.
+ * Enters an account: opens the account's own database and, if the user wants that, copies the
+ * items that this browser has without an account.
  */
 import type { WarrenDatabase, SignUpOptions } from "@warren/client";
 import { insertItems } from "./data/items.js";
@@ -11,16 +11,16 @@ import { openBeside, placeOf, presentPlace, setPresentPlace } from "./databases.
 import { awaitConfirmation, confirmPhrase } from "./sync/confirmation.js";
 
 export interface AccountEntry {
-  /** With `endToEndEncrypted` a new account encrypts from end to end. */
+  /** The account; with `endToEndEncrypted`, a new account is end-to-end encrypted. */
   readonly account: SignUpOptions;
   readonly isNew: boolean;
-  /** The account's recovery phrase, where it is known. */
+  /** The account's recovery phrase, if it is known. */
   readonly words: string | undefined;
   /** Whether items without an account become the account's. */
   readonly takesAlong: boolean;
 }
 
-/** Returns the database that is to be shown: the account's. */
+/** Registers this device, and returns the database to show: the account's. */
 export async function enterAccount(
   db: WarrenDatabase,
   entry: AccountEntry,
@@ -48,7 +48,8 @@ async function register(
   { account, isNew, words }: AccountEntry,
 ): Promise<void> {
   if (!isNew) {
-    // First: what is sent from here on is encrypted, whatever the server says of the account.
+    // The phrase comes first, so that everything sent from here on is encrypted, whatever the
+    // server says about the account.
     if (words !== undefined) await target.enterRecoveryPhrase(words);
     return target.signIn(account);
   }
@@ -61,7 +62,7 @@ async function register(
   }
 }
 
-/** How many items and lists there are that have no account. */
+/** Returns the number of items and lists in a database, such as those without an account. */
 export async function countLocal(db: WarrenDatabase): Promise<number> {
   const [row] = await db.sql<{ n: number }>`
     SELECT (SELECT count(*) FROM item) + (SELECT count(*) FROM list) AS n`;
@@ -74,7 +75,7 @@ async function copyItems(from: WarrenDatabase, to: WarrenDatabase): Promise<void
   await runStatements(to, [insertLists(lists, "keep"), insertItems(items, "keep")]);
 }
 
-/** Nothing is left of an attempt that failed, unless the account has been here before. */
+/** Cleans up after a failed attempt: removes the account's database, unless it was used before. */
 async function leave(target: WarrenDatabase): Promise<void> {
   const isUsed = target.status.value.unsentCount > 0 || (await countLocal(target)) > 0;
   await (isUsed ? target.close() : target.delete());

@@ -1,5 +1,6 @@
 /**
- * What is shown before a database with a passcode is open; and the way on for who has forgotten it.
+ * The screen shown before a database with a passcode is open, with a way out for users who forgot
+ * it.
  */
 import type { WarrenDatabase } from "@warren/client";
 import type { JSX } from "preact";

@@ -1,5 +1,5 @@
 /**
- * The Plan app's entry.
+ * The Plan app's entry point.
  */
 import { render } from "preact";
 import { Boot } from "./boot.js";

@@ -1,5 +1,5 @@
 /**
- * The keys that work everywhere. Those of a list are in `items/list-shortcuts.ts`.
+ * The keyboard shortcuts that work everywhere. Those of a list are in `items/list-shortcuts.ts`.
  */
 import { useEffect } from "preact/hooks";
 import type { AppContextValue } from "./app-context.js";
@@ -9,7 +9,7 @@ import { requestPrint } from "./ui/printing.js";
 
 const IS_MAC = /^(Mac|iP)/.test(navigator.platform);
 
-/** What the table of keys shows. Letters are commands only while no item is open. */
+/** The shortcuts that the dialog lists. Letters are commands only while no item is open. */
 export const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["n", "New item"],
   ["/", "Search"],
@@ -27,10 +27,10 @@ export const SHORTCUTS: readonly (readonly [string, string])[] = [
   ["?", "Show these shortcuts"],
 ];
 
-/** How long the second key of `g t` may take. */
+/** The time limit for the second key of `g t`. */
 const SEQUENCE_MS = 1500;
 
-/** Runs what the keys stand for, wherever the focus is. */
+/** Runs the commands of the keys, wherever the focus is. */
 export function useShortcuts(app: AppContextValue, openSearch: () => void): void {
   const latest = useLatest({ app, openSearch });
   useEffect(() => {
@@ -55,7 +55,7 @@ function run(
 ): boolean {
   if (event.ctrlKey || event.metaKey) return runWithControl(event, app);
   if (event.altKey) return false;
-  // What is typed while an item is open, and before its title has the cursor, is meant for it.
+  // Keys typed while an item is open, before its title has the cursor, are meant for the title.
   if (app.openId !== undefined && event.key !== "Escape") return false;
   switch (event.key) {
     case "n":
@@ -103,14 +103,14 @@ export function focusQuickAdd(): void {
   document.getElementById("quick-add")?.focus();
 }
 
-/** The title of the item that is open, its end. */
+/** Puts the cursor at the end of the open item's title. */
 export function focusTitle(): void {
   const title = document.querySelector<HTMLTextAreaElement>("#panel-title");
   title?.focus();
   title?.setSelectionRange(title.value.length, title.value.length);
 }
 
-/** The item that the list's cursor is on, or the list, where there is none. */
+/** Focuses the item at the list's cursor, or the list if there is none. */
 export function focusItems(): void {
   const row = document.querySelector<HTMLElement>('.row-main[tabindex="0"]');
   (row ?? document.querySelector<HTMLElement>(".scroller"))?.focus();

@@ -1,10 +1,10 @@
 /**
- * The service worker: the app's files, kept for when there is no network.
+ * The service worker keeps the app's files for use without a network.
  *
- * - `__FILES__` and `__VERSION__` are put in by the build: every file of the app, and a hash of
- *   them. One version's files are stored together, before the version is used, and are removed
+ * - The build replaces `__FILES__` and `__VERSION__`: every file of the app, and a hash of them.
+ *   The files of one version are stored together, before the version is used, and removed
  *   together.
- * - What is not in the list goes to the network untouched: above all every call of the API.
+ * - Requests for anything else go to the network untouched: above all every call of the API.
  * - A new version waits until the user wants it.
  */
 import { TAKE_OVER } from "./update.js";
@@ -26,7 +26,7 @@ function pathOf(file: string): string {
 worker.addEventListener("install", (event) => {
   event.waitUntil(
     caches.open(CACHE).then((cache) =>
-      // Past the HTTP cache: what is stored is what the server has now.
+      // Bypasses the HTTP cache: the server's present files are stored.
       cache.addAll([...FILES].map((path) => new Request(path, { cache: "no-cache" }))),
     ),
   );

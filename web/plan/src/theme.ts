@@ -1,5 +1,6 @@
 /**
- * Light, dark, or as the system has it: kept on this device, set on the root element.
+ * The theme: light, dark, or that of the system. It is stored on this device and set on the root
+ * element.
  */
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];

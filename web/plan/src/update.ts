@@ -1,10 +1,10 @@
 /**
- * The service worker: registered once, and a new version told to the user, who decides when to
- * load it. A page that stays open looks for one when it is shown again, and each hour.
+ * Registers the service worker once, and offers new versions to the user, who decides when to load
+ * them. An open page checks for a new version when it is shown again, and every hour.
  */
 import type { Toast } from "./app-context.js";
 
-/** What the waiting worker is told when the user wants it. */
+/** The message to the waiting worker when the user wants the new version. */
 export const TAKE_OVER = "take-over";
 
 const LOOK_MS = 3_600_000;
@@ -30,7 +30,7 @@ export function onUpdate(tell: (toast: Toast) => void): () => void {
       },
     });
   let registered: ServiceWorkerRegistration | undefined;
-  // Offline there is none to be found.
+  // Offline, no update can be found.
   const look = (): void => void registered?.update().catch(() => undefined);
   const lookWhenShown = (): void => {
     if (document.visibilityState === "visible") look();
@@ -40,7 +40,7 @@ export function onUpdate(tell: (toast: Toast) => void): () => void {
       registered = registration;
       watch(registration, offer);
     },
-    // Without one the app works as well, only not offline from the first load.
+    // Without a service worker the app works as well, but not offline.
     () => undefined,
   );
   document.addEventListener("visibilitychange", lookWhenShown);

@@ -1,9 +1,9 @@
 /**
- * Apps of people: what `@warren/client`'s README says, in a folder with the package in it as npm
- * packs it; and how they are built, started and looked at.
+ * Builds apps like those of users: the code of `@warren/client`'s README, in a folder with the
+ * package as npm packs it; then builds, starts and opens them.
  *
- * An app has its bundler as a link to where `.ci/setup.sh tools` has installed it, and nothing of
- * this repository beside it.
+ * An app has its bundler as a link to the folder where `.ci/setup.sh tools` has installed it, and
+ * nothing else of this repository.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,7 +14,9 @@ import { delimiter, dirname, extname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
-/** By `cargo xtask browser`, from the repository's root. */
+/**
+ * The build folder, relative to the repository's root, where `cargo xtask browser` runs the tests.
+ */
 const MADE = "target/web";
 const APPS = join(MADE, "apps");
 const INSTALLED = resolve("target/bundlers/node_modules");
@@ -30,14 +32,14 @@ export interface App {
   readonly folder: string;
   /** Runs a program of an installed package, to its end. */
   run(program: string, ...args: readonly string[]): Promise<void>;
-  /** Starts a program that says at which address it serves, until the app is gone. */
+  /** Starts a program that prints the address that it serves; it runs until the app is removed. */
   serve(program: string, ...args: readonly string[]): Promise<string>;
   /** Serves one of the app's folders as any web server does. */
   serveFolder(name: string): Promise<string>;
   remove(): Promise<void>;
 }
 
-/** The README's blocks of code in this language, in their order. */
+/** Returns the README's code blocks in this language, in their order. */
 export async function readme(language: string): Promise<readonly string[]> {
   const text = await readFile("web/client/README.md", "utf8");
   const blocks = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)];
@@ -45,8 +47,9 @@ export async function readme(language: string): Promise<readonly string[]> {
 }
 
 /**
- * `imported` are the packages that the app itself imports, beside `@warren/client`; `all`, as
- * copies, for what follows no link.
+ * Creates an app. `imported` are the packages that the app itself imports in addition to
+ * `@warren/client`; with `all`, every installed package is copied, for programs that do not follow
+ * links.
  */
 export async function newApp(
   name: string,
@@ -76,7 +79,7 @@ export async function newApp(
   return appIn(folder, imported === "all" ? packages : INSTALLED);
 }
 
-/** Hard links where the installed packages are on the same disk. */
+/** Copies the packages, as hard links if they are on the same disk. */
 async function copyPackages(to: string): Promise<void> {
   const command = promisify(execFile);
   try {
@@ -101,7 +104,7 @@ async function install(packages: string): Promise<void> {
 
 function appIn(folder: string, installed: string): App {
   const endings: (() => Promise<void>)[] = [];
-  /** A file of a package (`vite/bin/vite.js`), or a program that the machine has. */
+  /** Returns the path of a package's file (`vite/bin/vite.js`), or of a program of the machine. */
   const path = (program: string): string =>
     program.includes("/") ? resolve(installed, program) : program;
   return {
@@ -111,13 +114,13 @@ function appIn(folder: string, installed: string): App {
       await promisify(execFile)(path(program), args, options);
     },
     async serve(program, ...args) {
-      // A group of its own: some start further programs.
+      // A process group of its own: some programs start further ones.
       const stdio: ["ignore", "pipe", "inherit"] = ["ignore", "pipe", "inherit"];
       const options = { cwd: folder, env: ENVIRONMENT, detached: true, stdio };
       const child = spawn(path(program), args, options);
       endings.push(() => end(child));
       const address = await addressOf(child);
-      // Some compile the page when it is first asked for.
+      // Some programs compile the page only when it is first requested.
       await (await fetch(address)).text();
       return address;
     },
@@ -159,7 +162,7 @@ async function addressOf(child: ChildProcess): Promise<string> {
     lines.push(line);
     const address = /http:\/\/(localhost|127\.0\.0\.1):\d+/.exec(line)?.[0];
     if (address !== undefined) {
-      // What it says later is of no use, and must not fill the pipe.
+      // Its further output is not needed, and must not fill the pipe.
       child.stdout.resume();
       return `${address}/`;
     }

@@ -1,6 +1,6 @@
 /**
- * A site of a developer's own with `@warren/client` in it: `web/client/dist` under a strict policy,
- * and the server's API on the same origin. What goes to the API can be looked at, and held back.
+ * A developer's own site that uses `@warren/client`: `web/client/dist` under a strict policy, and
+ * the server's API on the same origin. Tests can inspect the traffic with the API, and block it.
  */
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -20,20 +20,20 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Test</title>
 <link rel="icon" href="data:,"><ul></ul><script type="module" src="/page.js"></script></html>`;
-/** The package within reach of the test. */
+/** The page's script, which gives tests access to the package. */
 export const REACHABLE = 'import * as warren from "./index.js"; globalThis.warren = warren;';
-/** As in a private window of Firefox. */
+/** A worker without files, as in a private window of Firefox. */
 const WITHOUT_FILES = `import "./worker.js";
 const refused = new DOMException("Security error when calling GetDirectory", "SecurityError");
 StorageManager.prototype.getDirectory = () => Promise.reject(refused);`;
-/** As where a response's body is no stream of bytes: Safari's. */
+/** A worker whose response bodies are not byte streams, as in Safari. */
 const WITHOUT_BYOB = `import "./worker.js";
 const { getReader } = ReadableStream.prototype;
 ReadableStream.prototype.getReader = function (options) {
   if (options?.mode === "byob") throw new TypeError("no stream of bytes");
   return getReader.call(this, options);
 };`;
-/** Where the browser opens no file; its exception's name and message are in the address. */
+/** A worker whose files do not open; the exception's name and message are in the address. */
 const FAILING = `import "./worker.js";
 const { searchParams } = new URL(import.meta.url);
 const thrown = new DOMException(searchParams.get("message"), searchParams.get("name"));
@@ -42,7 +42,9 @@ let left = Number(searchParams.get("count") ?? Infinity);
 FileSystemFileHandle.prototype.createSyncAccessHandle = function () {
   return left-- > 0 ? Promise.reject(thrown) : createSyncAccessHandle.call(this);
 };`;
-/** Dies for the files amid a change of the key: after so many operations none reaches them. */
+/**
+ * A worker that dies during a change of the key: after `after` operations none reaches the files.
+ */
 const DYING = `import "./worker.js";
 const after = Number(new URL(import.meta.url).searchParams.get("after"));
 const files = FileSystemSyncAccessHandle.prototype;
@@ -61,7 +63,10 @@ self.onmessage = (event) => {
   if (event.data.kind === "close") new BroadcastChannel("operations").postMessage(count);
   hear(event);
 };`;
-/** By `cargo xtask browser`, from the repository's root. */
+/**
+ * The built package, relative to the repository's root, where `cargo xtask browser` runs the
+ * tests.
+ */
 const DIST = "web/client/dist";
 
 declare global {
@@ -74,19 +79,19 @@ export const SCHEMA = "CREATE TABLE item (id TEXT PRIMARY KEY, name TEXT)";
 
 export interface TestSite {
   readonly address: string;
-  /** What goes to the API and comes from it, once there is a list for it. */
+  /** The traffic to and from the API, once a test has set a list for it. */
   traffic?: Buffer[];
-  /** Whether the API is away. */
+  /** Whether the API is unreachable. */
   isAway: boolean;
-  /** A tab with the page. */
+  /** Opens a tab with the page. */
   open(device: BrowserDevice): Promise<Page>;
-  /** A tab with the page, and a database open in it. */
+  /** Opens a tab with the page, and a database in it. */
   openDatabase(device: BrowserDevice, options?: Partial<OpenOptions>): Promise<Page>;
 }
 
 /**
- * Registers the hooks of a site beside the bed's; `script` is the page's module, `policy` what it
- * may load.
+ * Registers the hooks of a site that uses the fixture's server; `script` is the page's module,
+ * `policy` its content security policy.
  */
 export function site(
   here: BrowserFixture,
@@ -163,7 +168,7 @@ function pass(
   seen: Buffer[] | undefined,
 ): void {
   const { method, headers } = asked;
-  // So that what is seen can be read.
+  // Uncompressed, so that the recorded traffic is readable.
   delete headers["accept-encoding"];
   const onward = request(to + (asked.url ?? ""), { method, headers }, (back) => {
     answer.writeHead(back.statusCode ?? 502, back.headers);
@@ -177,13 +182,13 @@ function pass(
   asked.pipe(onward);
 }
 
-/** How long what is waited for may take, and how often it is asked for. */
+/** The time limit for an expected state, and the pause between two checks. */
 const APPEAR_MS_MAX = 30_000;
 const POLL_MS = 30;
 
 /**
- * Waits until a page says so. It may be a tab in the background, which draws no frames; and
- * `waitForFunction` takes a promise for yes.
+ * Waits until `holds` returns true in a page. The page may be a tab in the background, which draws
+ * no frames; and `waitForFunction` takes a promise for true.
  */
 export async function until(page: Page, holds: () => boolean | Promise<boolean>): Promise<void> {
   const lastMs = Date.now() + APPEAR_MS_MAX;
@@ -193,7 +198,7 @@ export async function until(page: Page, holds: () => boolean | Promise<boolean>)
   }
 }
 
-/** Waits until the database stands so. */
+/** Waits until the database's sync is in this phase. */
 export async function untilPhase(page: Page, phase: SyncState["phase"]): Promise<SyncState> {
   const found = await page.waitForFunction(
     (wanted) => {

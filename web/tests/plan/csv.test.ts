@@ -1,4 +1,4 @@
-/** CSV as RFC 4180 has it, as spreadsheets write it, and back again. */
+/** Tests CSV: as in RFC 4180, as spreadsheets write it, and back again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatCsv, parseCsv as parseRecords } from "../../plan/src/data/csv.js";
@@ -61,7 +61,7 @@ test("a quote that is not closed is told with its line, and nothing is swallowed
   const openQuote = (line: number): object => ({ flaw: { kind: "openQuote", line } });
   assert.throws(() => parseRecords('a,"b\nc'), openQuote(1));
   assert.throws(() => parseRecords('title,note\nMilk,\nBread,"half\nEggs,\n'), openQuote(3));
-  // The quote of a later line closes it, in the middle of that line.
+  // The quote of a later line closes the field, in the middle of that line.
   assert.throws(() => parseRecords('title\nMilk,"half\n"Bread",x\n'), openQuote(2));
   assert.throws(() => parseRecords('"'), UnreadableFile);
   assert.deepEqual(parseCsv('"a" x,b'), [["a x", "b"]]);

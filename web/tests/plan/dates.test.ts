@@ -1,4 +1,4 @@
-/** Days, whatever the device's zone. */
+/** Tests days, in any time zone of the device. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

@@ -1,10 +1,11 @@
 /**
- * Claims about the screen that come true within a time: they are asked again until they hold.
+ * Assertions about the screen that may come true within a time limit: they are repeated until they
+ * hold.
  */
 import assert from "node:assert/strict";
 import type { Locator } from "playwright-core";
 
-/** On a machine that is busy everything takes its time. */
+/** The time limit for an assertion: a busy machine is slow. */
 const HOLD_MS_MAX = 30_000;
 const AGAIN_MS = 20;
 
@@ -32,7 +33,7 @@ export function expect(locator: Locator): PageExpectations {
   };
 }
 
-/** Runs it until it does not throw, or throws what it threw last. */
+/** Repeats `claim` until it does not throw; after the time limit, throws its last error. */
 export async function eventually(
   claim: () => Promise<void>,
   withinMs: number = HOLD_MS_MAX,

@@ -1,13 +1,13 @@
 /**
- * Files that nobody has thought of, for the reader of imports: made by a grammar, so that it is
- * known what has to come out, and the same ones broken in random places.
+ * Fuzz tests for the import's file reader. Files are made by a grammar, so that the expected
+ * result is known, and then broken in random places.
  *
- * - It never throws anything but `UnreadableFile`, and comes back.
- * - Rows in are items out, and what is counted.
+ * - The reader never throws anything but `UnreadableFile`, and always returns.
+ * - Each row of the input is an item of the output, or counted.
  * - Open work never becomes finished work.
  *
- * `WARREN_FUZZ_MINUTES=30` makes it a search; `WARREN_FUZZ_SEED` goes where one began. A failure
- * tells its seed and its file.
+ * `WARREN_FUZZ_MINUTES=30` turns the test into a search; `WARREN_FUZZ_SEED` starts at the seed of
+ * a failure. A failure prints its seed and its file.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ import { UnreadableFile } from "../../plan/src/data/import/unreadable.js";
 const MINUTES = Number(process.env["WARREN_FUZZ_MINUTES"] ?? 0.03);
 const FIRST_SEED = Number(process.env["WARREN_FUZZ_SEED"] ?? 1);
 
-/** Numerical Recipes' generator: the same files for the same seed. */
+/** The generator from Numerical Recipes: the same seed gives the same files. */
 class Dice {
   #state: number;
 
@@ -45,7 +45,7 @@ class Dice {
   }
 }
 
-/** Runs it for as many seeds as there is time for. */
+/** Runs the test for as many seeds as the time allows. */
 function forSeeds(minutes: number, run: (dice: Dice) => void): void {
   const endMs = performance.now() + minutes * 60_000;
   let seed = FIRST_SEED;
@@ -110,7 +110,7 @@ const APP_CELLS = [
 
 interface GrammarFile {
   readonly text: string;
-  /** Titles of the items that have to come out, and whether they are done. */
+  /** The titles of the expected items, and whether they are done. */
   readonly wanted: readonly { readonly title: string; readonly done: boolean }[];
 }
 
@@ -182,7 +182,7 @@ const PIECES = [
   ],
 ];
 
-/** Pieces put in, cut out and doubled; and at last, bytes that are no UTF-8. */
+/** Inserts, cuts and doubles pieces; sometimes the bytes are not UTF-8. */
 function broken(dice: Dice, text: string): Uint8Array {
   let mutated = text;
   for (let count = dice.roll(6); count >= 0; count -= 1) {
@@ -196,7 +196,7 @@ function broken(dice: Dice, text: string): Uint8Array {
   return bytes;
 }
 
-/** What the reader makes of it; `undefined` if it says that it cannot. */
+/** Returns the file as read; `undefined` if the reader refuses it. */
 function readOrRefuse(bytes: Uint8Array, hasHeading?: boolean): ImportFile | undefined {
   try {
     return readFile(bytes, hasHeading);
@@ -271,7 +271,7 @@ const LANGUAGES = [
   "zh",
 ];
 
-/** The ways in which programs and people write a day. */
+/** Writes a day in one of the ways that programs and people use. */
 function written(dice: Dice, day: string): string {
   const [year = "", month = "", date = ""] = day.split("-");
   const time = new Date(day);

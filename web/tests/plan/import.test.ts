@@ -1,4 +1,4 @@
-/** Files of real apps and spreadsheets, and what is wanted of each. */
+/** Tests the import of files from real apps and spreadsheets. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withMeaning, type ColumnMeaning } from "../../plan/src/data/import/columns.js";
@@ -16,7 +16,7 @@ interface TestImport {
   readonly understood: ParsedImport;
 }
 
-/** As the dialog takes it before anybody changes anything. */
+/** Reads a file as the dialog does before the user changes anything. */
 function importOf(content: string | Uint8Array, choices: Partial<ImportChoices> = {}): TestImport {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   const file = readFile(bytes);
@@ -62,7 +62,7 @@ test("status words: open work never becomes finished work", () => {
   const finished = understood.items.filter((item) => item.done);
   assert.equal(finished.length, done.length);
   assert.ok(understood.items.slice(0, open.length + others.length).every((item) => !item.done));
-  // What says more than "open" is not lost.
+  // A status that says more than "open" is kept in the note.
   assert.equal(understood.items[0]?.note, "Status: In progress");
   assert.equal(understood.items[1]?.note, "");
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** The addresses in a note, and the sentence around them. */
+/** Tests finding the addresses in a note and the sentence around them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { linksIn } from "../../plan/src/data/links.js";

@@ -1,4 +1,4 @@
-/** Fractional positions, and what becomes of ties. */
+/** Tests fractional positions, and how ties are resolved. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -9,7 +9,7 @@ import {
   type PositionedRow,
 } from "../../plan/src/data/fractional-order.js";
 
-/** As SQLite orders: by bytes, then by id. */
+/** Sorts as SQLite does: by bytes, then by id. */
 function ordered(rows: readonly PositionedRow[]): string[] {
   const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
   return [...rows]

@@ -1,5 +1,5 @@
 /**
- * The Plan app as its tests see it: what a user can find on the screen, by its name.
+ * The Plan app as its tests see it: the elements that a user can find on the screen, by name.
  */
 import assert from "node:assert/strict";
 import { eventually, expect } from "./expect.js";
@@ -11,31 +11,31 @@ export interface PlanScreen {
   readonly pill: Locator;
   readonly toast: Locator;
   readonly items: Locator;
-  /** The row of an item. */
+  /** Returns the row of an item. */
   item(title: string): Locator;
-  /** Opens an item and waits for the cursor in its title: what is typed before may land there. */
+  /** Opens an item and waits for the cursor in its title: keys pressed earlier may end up there. */
   openItem(title: string): Promise<void>;
   add(title: string): Promise<void>;
   addList(name: string): Promise<void>;
   goTo(name: string): Promise<void>;
-  /** Makes an account; returns the phrase, if it was wanted. */
+  /** Creates an account; returns the phrase if it is end-to-end encrypted. */
   signUp(login: string, encryption: "e2ee" | "plaintext"): Promise<string | undefined>;
-  /** With a recovery phrase, if there is one. */
+  /** Signs in, with a recovery phrase if there is one. */
   signIn(login: string, password?: string, phrase?: string): Promise<void>;
-  /** Answers the dialog that asks for it. */
+  /** Answers the dialog that asks for the recovery phrase. */
   enterPhrase(words: string): Promise<void>;
-  /** By the pill. */
+  /** Opens the sync dialog with the pill. */
   openSync(): Promise<void>;
   openSettings(): Promise<void>;
   close(): Promise<void>;
-  /** The titles on the screen, in their order. */
+  /** Returns the titles on the screen, in their order. */
   titles(): Promise<string[]>;
 }
 
-/** What a console says of a server that refuses or is away. */
+/** Matches the console errors of a server that refuses or cannot be reached. */
 export const REFUSED = /Failed to load resource|ERR_|net::/;
 
-/** A device of a new account, with one item that the server has. */
+/** Opens a device of a new account, with one item that the server has. */
 export async function signedUp(device: BrowserDevice, login: string): Promise<PlanScreen> {
   device.expectErrors(REFUSED);
   const plan = await openPlan(device);
@@ -119,7 +119,9 @@ export async function planOn(page: Page): Promise<PlanScreen> {
   return plan;
 }
 
-/** What lies in the files of the page's origin; of databases that are open, nothing can be read. */
+/**
+ * Returns the contents of the files of the page's origin; those of open databases cannot be read.
+ */
 export function filesText(page: Page): Promise<string> {
   return page.evaluate(async () => {
     const found: string[] = [];
@@ -137,7 +139,7 @@ export function filesText(page: Page): Promise<string> {
   });
 }
 
-/** Notes the new recovery phrase that is shown, and answers what is asked about it. */
+/** Reads the new recovery phrase from the screen, and answers the questions about it. */
 export async function writeDown(page: Page): Promise<string> {
   const dialog = page.getByTestId("phrase");
   const list = dialog.getByTestId("words").getByRole("listitem");
@@ -162,7 +164,7 @@ export async function typeWords(page: Page, phrase: string): Promise<void> {
   }
 }
 
-/** Opens the form, and fills it in. */
+/** Opens the account form, and fills it in. */
 export async function fillAccount(
   plan: PlanScreen,
   action: string,

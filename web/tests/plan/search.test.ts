@@ -1,4 +1,4 @@
-/** A search finds words whatever their case and the marks on their letters. */
+/** Tests that a search finds words regardless of case and of the marks on letters. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createSearchIndex, type SearchableItem } from "../../plan/src/data/search.js";

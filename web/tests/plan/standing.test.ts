@@ -1,11 +1,11 @@
-/** How the database stands, in words: each state has its own, and says what to do. */
+/** Tests the texts for the database's status: each state has its own, and says what to do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DatabaseStatus, ErrorCode, SyncState } from "@warren/client";
 import { syncIndicator, type SyncRemedy } from "../../plan/src/sync/sync-indicator.js";
 
 const NOW = Date.UTC(2026, 10, 22);
-/** What only a newer server answers. */
+/** A code that only a newer server sends. */
 const NEWER_CODE = "something_new" as ErrorCode;
 
 function told(
@@ -27,7 +27,7 @@ function told(
   return syncIndicator(status, NOW);
 }
 
-/** Without an account. */
+/** Returns the indicator of a database without an account. */
 function alone(rest: Partial<DatabaseStatus> = {}): ReturnType<typeof syncIndicator> {
   const { account: _, ...status } = { ...base, ...rest };
   return syncIndicator(status, NOW);

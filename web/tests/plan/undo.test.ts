@@ -1,4 +1,4 @@
-/** Undo and redo: the stack by itself, and every step against a real SQLite. */
+/** Tests undo and redo: the stack alone, and every step against a real SQLite. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WarrenDatabase, SqlValue } from "@warren/client";
@@ -30,7 +30,7 @@ import { createUndo, type BatchStatement, type UndoableStep } from "../../plan/s
 
 const sqlite3 = await sqlite3InitModule();
 
-/** As much of a database as the steps use, on SQLite itself. */
+/** Opens a database with the parts that the steps use, on SQLite itself. */
 function openDatabase(): WarrenDatabase {
   const file = new sqlite3.oo1.DB(":memory:");
   for (const sql of SCHEMA) file.exec(sql);

@@ -1,10 +1,10 @@
-/** A new version of Plan is looked for while the page stays open, and the note of it stays. */
+/** Tests that an open page checks for a new version of Plan, and that the notice stays. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Toast } from "../../plan/src/app-context.js";
 import { onUpdate, TAKE_OVER } from "../../plan/src/update.js";
 
-/** What of a browser takes part: a page, and the registration of its service worker. */
+/** The parts of a browser that take part: a page, and the registration of its service worker. */
 class FakeRegistration extends EventTarget {
   looks = 0;
   waiting: unknown = null;

@@ -1,4 +1,4 @@
-/** Addresses of views, also those that somebody cut or a program spoilt. */
+/** Tests addresses of views, also truncated and garbled ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { viewFromHash, viewToHash } from "../../plan/src/data/views.js";

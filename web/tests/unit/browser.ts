@@ -1,6 +1,6 @@
 /**
- * As much of a browser as the client needs, in one process: locks, and workers that can be killed.
- * Channels are Node's own.
+ * The parts of a browser that the client needs, in one process: locks, and workers that can be
+ * killed. Channels are Node's own.
  */
 import { systemTimeSource, type TimeSource } from "../../client/src/shared/time-source.js";
 import type { EngineModule, ReplicaHandle } from "../../client/src/shared/wasm-engine.js";
@@ -22,7 +22,7 @@ export class FakeLocks {
   readonly #held = new Map<string, symbol>();
   #waiting: LockWaiter[] = [];
 
-  /** The locks as one agent has them. */
+  /** Returns the locks as seen by one agent. */
   agent(agent: symbol): LockManager {
     const request = (name: string, first: unknown, second?: unknown): Promise<unknown> => {
       const work = (second ?? first) as () => unknown;
@@ -54,7 +54,7 @@ export class FakeLocks {
     return { request, query } as unknown as LockManager;
   }
 
-  /** What the agent holds and waits for is gone. */
+  /** Releases the locks that the agent holds, and drops its requests. */
   kill(agent: symbol): void {
     this.#waiting = this.#waiting.filter((one) => one.agent !== agent);
     [...this.#held].filter(([, of]) => of === agent).forEach(([name]) => this.#free(name, agent));
@@ -77,7 +77,7 @@ export class FakeLocks {
   }
 }
 
-/** What a killed worker still waits for does not keep the process alive. */
+/** A clock whose timers do not keep the process alive when a killed worker still waits for them. */
 const CLOCK: TimeSource = {
   ...systemTimeSource,
   after(ms, work) {
@@ -86,10 +86,10 @@ const CLOCK: TimeSource = {
   },
 };
 
-/** Workers that were started, newest last. */
+/** The workers that were started, newest last. */
 export const workers: FakeWorker[] = [];
 
-/** A worker in the tab's thread. Killed, it says and hears nothing any more. */
+/** A worker in the tab's thread. Once killed, it neither sends nor receives messages. */
 export class FakeWorker {
   static locks = new FakeLocks();
   static engine: () => EngineModule;
@@ -175,22 +175,22 @@ export class FakeWorker {
     };
   }
 
-  /** The end of its thread, as a crash is one. */
+  /** Ends the worker's thread, as a crash does. */
   terminate(): void {
     if (this.#isDead) {
       return;
     }
     this.#isDead = true;
     this.#channels.forEach((channel) => channel.close());
-    // What was not committed is rolled back, as the next leader's SQLite would do.
+    // Uncommitted writes are rolled back, as the next leader's SQLite would do.
     this.#replicas.forEach((replica) => replica.close());
-    // So that nothing of it keeps the process alive.
+    // Closed so that no part of the worker keeps the process alive.
     void this.#mine?.close();
     FakeWorker.locks.kill(this.agent);
   }
 }
 
-/** Makes this process the browser of one test; what comes back is for a tab's page. */
+/** Makes this process the browser of one test; the returned function opens a tab's page. */
 export function browser(engine: () => EngineModule): (hasLocks?: boolean) => symbol {
   FakeWorker.locks = new FakeLocks();
   FakeWorker.engine = engine;

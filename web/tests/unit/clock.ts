@@ -1,11 +1,11 @@
-/** A clock that goes on when the test says so. */
+/** A clock that advances only when the test says so. */
 import { setImmediate } from "node:timers/promises";
 import type { TimeSource } from "../../client/src/shared/time-source.js";
 
 export interface FakeClock extends TimeSource {
-  /** Lets time pass, and whatever is due happen, until nothing more follows from it. */
+  /** Lets time pass, and runs everything that is due, until nothing more follows. */
   pass(ms: number): Promise<void>;
-  /** When what waits is due, in milliseconds from now. */
+  /** Returns when the waiting calls are due, in milliseconds from now. */
   due(): number[];
 }
 

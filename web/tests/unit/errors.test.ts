@@ -1,10 +1,13 @@
-/** From what was thrown to a code: what is known, what a newer server says, full disks. */
+/**
+ * Tests the conversion of thrown values to codes: known codes, codes of a newer server, full
+ * disks.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { WarrenError } from "../../client/src/api.js";
 import { toErrorInfo, toWarrenError } from "../../client/src/shared/errors.js";
 
-/** As the wasm module throws it. */
+/** Returns an error as the wasm module throws it. */
 const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
 test("a code stays what it is, also one that this version does not know", () => {

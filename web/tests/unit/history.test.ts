@@ -1,4 +1,4 @@
-/** Rates and times that the operator's page makes of answers that count up. */
+/** Tests the rates and times that the operator's page computes from counters. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ServerOverview, SyncTotals } from "../../admin/src/json-types.js";
@@ -25,7 +25,7 @@ function syncs(counts: readonly number[]): SyncTotals {
   return { count: counts.reduce((sum, part) => sum + part, 0), bounds_ms: BOUNDS, counts };
 }
 
-/** What an answer says after so many milliseconds of the server's time. */
+/** Returns an answer of the server after `uptime` milliseconds. */
 function overview(uptime: number, total: number, counts: readonly number[]): ServerOverview {
   const messages = { stored_count: total * 10, known_count: 0, sent_count: 0 };
   const counted = { messages, syncs: syncs(counts) };
@@ -79,7 +79,7 @@ test("of how long syncs took, a share took no longer", () => {
   const none = syncs([0, 0, 0, 0]);
   assert.equal(percentile(none, none, 0.5), null);
   assert.equal(percentile(syncs([5, 5, 5, 5]), syncs([5, 5, 5, 5]), 0.5), null);
-  // Half of the first bucket.
+  // The median is half of the first bucket.
   assert.equal(percentile(none, syncs([10, 0, 0, 0]), 0.5), 0.5);
   // 90 in the first, 10 in the third: the 99th of a hundred is nine tenths into it.
   const p99 = percentile(none, syncs([90, 0, 10, 0]), 0.99) ?? 0;

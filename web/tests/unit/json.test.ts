@@ -1,4 +1,4 @@
-/** The JSON of the engine and the server, as a page gets it. */
+/** Tests the JSON of the engine and the server, as converted for a page. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toReport, toSyncStatus } from "../../client/src/shared/wire-json.js";

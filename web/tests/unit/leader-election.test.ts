@@ -1,4 +1,4 @@
-/** Tabs, leader and takeover, on a real SQLite file and a browser that is made up. */
+/** Tests tabs, leader and takeover, on a real SQLite file and in a simulated browser. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,10 @@ import { engine, replica, type Script } from "./sqlite.js";
 
 const SCHEMA = "CREATE TABLE item (id INTEGER PRIMARY KEY, name TEXT)";
 
-/** Of the present test: what is left of a killed tab of another one is not to hear it. */
+/**
+ * The name of the test's database, unique so that leftovers of another test's killed tab do not
+ * receive its messages.
+ */
 let name: string;
 let folder: string;
 let file: string;
@@ -43,18 +46,18 @@ async function tab(options: Partial<OpenOptions> = {}, hasLocks = true): Promise
   return db;
 }
 
-/** The end of a tab: nothing of it runs any more. */
+/** Ends a tab: no part of it runs any more. */
 function kill(db: WarrenDatabase): void {
   const at = opened.findIndex((one) => one.db === db);
   const [gone] = opened.splice(at, 1);
   assert.ok(gone !== undefined);
   FakeWorker.locks.kill(gone.page);
   gone.worker.terminate();
-  // So that its channels do not keep the process alive; nobody hears this any more.
+  // Closed so that its channels do not keep the process alive; no other tab receives this.
   void db.close();
 }
 
-/** Waits until the database says so. */
+/** Waits until `holds` returns true, checked after each change of the status. */
 function until(db: WarrenDatabase, holds: (db: WarrenDatabase) => boolean): Promise<void> {
   return new Promise((resolve) => {
     const stop = db.status.subscribe(() => {
@@ -155,7 +158,7 @@ test("another tab takes over from a killed leader, and nothing is lost or done t
       acknowledged.add(id);
     }),
   );
-  // Killed after a write was committed, and before that was answered.
+  // Killed after a write was committed, and before it was answered.
   let commits = 0;
   await new Promise<void>((resolve) => {
     script.beforeRun = (sql) => {
@@ -182,7 +185,7 @@ test("a write that was done and not answered is not done again, its rows are tol
   script.beforeRun = (sql) => {
     if (sql === "COMMIT") {
       delete script.beforeRun;
-      // Committed, as the killed worker's last deed.
+      // The commit is the last action of the killed worker.
       queueMicrotask(() => kill(a));
     }
   };
@@ -310,7 +313,7 @@ test("a migration that was edited is refused, whatever its layout", async () => 
   const second = [before, "ALTER TABLE item ADD COLUMN done INTEGER"];
   await tab({ schema: second });
   await assert.rejects(tab({ schema: [before, "SELECT 1"] }), { code: "schema_changed" });
-  // A file that was made before texts were noted takes them as they are.
+  // A file from before SQL texts were recorded accepts the texts as they are now.
   await first.sql`DROP TABLE warren_migration`;
   await tab({ schema: second });
   await assert.rejects(tab({ schema: [edited, "SELECT 1"] }), { code: "schema_changed" });
@@ -375,7 +378,7 @@ test("a database that is deleted is closed in all tabs", async () => {
   await until(b, ({ status }) => status.value.sync.phase === "failed");
   await assert.rejects(b.sql`SELECT 1`, { code: "deleted" });
   await assert.rejects(a.sql`SELECT 1`, { code: "closed" });
-  // Nothing is left that waits for the file.
+  // No worker is left that waits for the file.
   await (
     await tab()
   ).sql`SELECT 1`;

@@ -1,4 +1,4 @@
-/** SQL literals, both ways; and the JSON of `warren --json`. */
+/** Tests SQL literals, both ways; and the JSON of `warren --json`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SqlValue } from "../../client/src/api.js";

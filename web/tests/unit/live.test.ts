@@ -1,4 +1,4 @@
-/** Live queries: when they run again, and when that is told. */
+/** Tests live queries: when they run again, and when subscribers are called. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { pack } from "./sqlite.js";
 
 const STATEMENT = { sql: "SELECT a FROM t", parameters: [] };
 
-/** A database of one cell, whose answers are given when the test says so. */
+/** Returns a database of one cell, which answers when the test says so. */
 function source(): {
   cell: number;
   reads: number;

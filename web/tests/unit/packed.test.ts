@@ -1,4 +1,4 @@
-/** Rows from wasm to row objects. */
+/** Tests packed rows: from wasm to row objects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -32,7 +32,7 @@ test("rows are equal only if all cells are", () => {
     const other = ROWS.map((row) => row.with(at, "other"));
     assert.ok(!equalRows(pack(COLUMNS, ROWS), pack(COLUMNS, other)), `column ${at}`);
   });
-  // One text, cut at another place.
+  // The same text, split at another position.
   assert.ok(!equalRows(pack(["a", "b"], [["ab", "c"]]), pack(["a", "b"], [["a", "bc"]])));
   assert.ok(!equalRows(pack(["a"], [[1]]), pack(["b"], [[1]])));
 });

@@ -1,4 +1,4 @@
-/** Calls under way: how they end, and what becomes of them with another leader. */
+/** Tests pending calls: how they end, and what another leader does with them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RpcClient } from "../../client/src/tab/rpc-client.js";
@@ -13,7 +13,7 @@ function scene(): { asks: RpcClient; clock: ReturnType<typeof fakeClock>; sent: 
   return { asks: new RpcClient("tab", clock), clock, sent: [] };
 }
 
-/** A leader that keeps what it is asked. */
+/** Returns a leader that records the calls it receives. */
 const keeping =
   (sent: RpcCall[]) =>
   (message: LeaderMessage): void => {

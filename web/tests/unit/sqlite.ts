@@ -8,17 +8,17 @@ import type {
 import type { FileKey, SqlValue } from "../../client/src/api.js";
 import type { RemoteStatusJson, ReplicaStatusJson } from "../../client/src/shared/json-types.js";
 
-/** What a test may have a replica do beyond SQL. */
+/** The behavior that a test gives to a replica beyond SQL. */
 export interface Script {
   /** Called before each statement; may throw. */
   beforeRun?: (sql: string) => void;
   sync?: ReplicaHandle["sync"];
   listen?: ReplicaHandle["listen"];
   token?: string;
-  /** Thrown by the next openings, one after the other. */
+  /** Errors that the next openings throw, one after the other. */
   refusals?: Error[];
   opened?: number;
-  /** What opens the file. */
+  /** The key that opens the file. */
   key?: FileKey | undefined;
 }
 
@@ -44,7 +44,7 @@ function never(): never {
   throw Object.assign(new Error("no account here"), { code: "server_not_configured" });
 }
 
-/** What a replica does that has no account and no messages. */
+/** The behavior of a replica without an account and without messages. */
 const WITHOUT_ACCOUNT = {
   track: () => undefined,
   signIn: never,
@@ -168,7 +168,7 @@ function bound(value: SqlValue): null | number | bigint | string | Uint8Array {
   return typeof value === "boolean" ? Number(value) : value;
 }
 
-/** Cells as the wasm module packs them. */
+/** Packs cells as the wasm module does. */
 export function pack(
   columns: string[],
   rows: readonly (readonly SqlValue[])[],

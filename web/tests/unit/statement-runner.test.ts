@@ -1,4 +1,4 @@
-/** Transactions that a tab holds open: how long, and what is left of them. */
+/** Tests transactions that a tab holds open: their time limit, and what is left of them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RpcMethodName, RpcParams } from "../../client/src/shared/rpc-methods.js";

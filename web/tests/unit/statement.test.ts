@@ -1,4 +1,4 @@
-/** Statements: what is bound, what is refused, and what kind they are. */
+/** Tests statements: bound parameters, refused values, and kinds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { identifier } from "../../client/src/tab/identifier.js";
@@ -20,7 +20,7 @@ test("a list is a list of parameters, a date its text, and a name is quoted", ()
     sql: 'SELECT "a ""b""" FROM t WHERE a IN (?, ?, ?) AND b IN () AND day > ?',
     parameters: [1, "x", "2026-11-24T09:30:00.000Z", "2026-11-24T09:30:00.000Z"],
   });
-  // What came as JSON is no name.
+  // A value from JSON is not an identifier.
   const like = { quoted: "a; DROP TABLE t" };
   assert.throws(() => fromTemplate(["SELECT ", ""], [like]), { code: "invalid_argument" });
   const nested = [[1]] as unknown as number[];

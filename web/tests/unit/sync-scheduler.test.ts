@@ -1,4 +1,4 @@
-/** When it syncs by itself, and how it stands meanwhile. */
+/** Tests when the scheduler syncs automatically, and the states that it publishes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ErrorCode, SyncReport, SyncState } from "../../client/src/api.js";
@@ -27,11 +27,11 @@ interface SyncScene {
   readonly clock: FakeClock;
   readonly syncing: SyncScheduler;
   standing: LocalSyncState;
-  /** What the next syncs come to: a code, or done. */
+  /** The outcomes of the next syncs: a code, or success. */
   outcomes: (ErrorCode | undefined)[];
   syncs: number;
   readonly states: SyncState[];
-  /** A sync that has begun ends when this is called. */
+  /** Ends a sync that has begun. */
   end: (() => void) | undefined;
   isHeld: boolean;
   heard: (() => void) | undefined;

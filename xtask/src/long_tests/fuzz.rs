@@ -1,11 +1,11 @@
-//! `cargo xtask fuzz TARGET [--minutes N]`: searches for inputs that break a target of
+//! Runs `cargo xtask fuzz TARGET [--minutes N]`: searches for inputs that break a target of
 //! `crates/fuzz`, with LLVM's libFuzzer, and keeps those that reach new code.
 //!
-//! rustc instruments our code and its dependencies, not SQLite's C. An input that breaks the target
-//! is written to `target/fuzz/found`, and ends the search.
+//! rustc instruments the Rust code and its dependencies, not SQLite's C. An input that breaks the
+//! target is written to `target/fuzz/found`, and ends the search.
 //!
 //! # Not here
-//! - The kept inputs in `make test` → `crates/fuzz/tests/corpora.rs`.
+//! - Testing the kept inputs in `make test` → `crates/fuzz/tests/corpora.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -16,14 +16,15 @@ use anyhow::{Context, Result, bail};
 use crate::cargo_artifacts;
 use crate::terminal::print_line;
 
-/// What `cargo fuzz` passes (cargo-fuzz 0.13), but for the address sanitizer: our code is safe Rust.
+/// The flags that `cargo fuzz` passes (cargo-fuzz 0.13), except the address sanitizer: the Rust
+/// code is safe.
 const RUST_FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Cdebug-assertions -Coverflow-checks";
-/// Bytes of an input: a kept one is part of the repository.
+/// The size limit of an input: kept inputs are part of the repository.
 const INPUT_BYTES_MAX: usize = 4 << 10;
-/// Seconds that one input may take.
+/// The time limit of one input in seconds.
 const INPUT_SECONDS_MAX: usize = 20;
 const MINUTES: &str = "5";
 
@@ -77,7 +78,7 @@ fn compile(root: &Path, folder: &Path) -> Result<()> {
         .args(["build", "--locked", "--release", "--package=fuzz", "--features=search"])
         .args(["--bin=search", "--target", triple(), "--target-dir"])
         .arg(folder)
-        // It would outrank the other.
+        // This variable would take precedence over `RUSTFLAGS`.
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env("RUSTFLAGS", RUST_FLAGS);
     if !cargo.status().context("cannot start `cargo`")?.success() {
@@ -86,7 +87,8 @@ fn compile(root: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The program's target: so that build scripts and macros are not instrumented.
+/// Returns the program's target. With an explicit target, build scripts and macros are not
+/// instrumented.
 fn triple() -> &'static str {
     match std::env::consts::ARCH {
         "aarch64" => "aarch64-unknown-linux-gnu",

@@ -1,4 +1,4 @@
-//! A program of tests, how one of its tests fails, and the lines that it prints.
+//! Describes a test program, a failure of one of its tests, and the lines that it prints.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::{BufRead, BufReader, Read};
@@ -6,25 +6,25 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
-/// Lines of a program that wait to be read, and those that are kept.
+/// The number of lines of a program that may wait to be read, and that are kept.
 pub(crate) const LINES_COUNT_MAX: usize = 10_000;
 
-/// How much of the output of a failure is repeated in the end.
+/// The number of lines of a failure's output that are repeated at the end.
 const OUTPUT_LINES_COUNT: usize = 12;
 
-/// A program that tests.
+/// A test program.
 pub(crate) struct TestJob {
     pub(crate) name: String,
     pub(crate) command: Command,
-    /// Whether it is about the disk, so that its temporary files belong there.
+    /// Whether the tests need a real disk for their temporary files.
     pub(crate) is_about_disk: bool,
-    /// Whether its tests can be listed, and run one by one (libtest). Else it runs again as a
-    /// whole.
+    /// Whether the tests can be listed and run one by one (libtest). Otherwise the program is
+    /// retried as a whole.
     pub(crate) has_named_tests: bool,
 }
 
 impl TestJob {
-    /// The command for the named tests; for all of them if none is named.
+    /// Returns the command that runs the named tests, or all of them if there are no names.
     pub(crate) fn command(&self, tests: &[&str]) -> Command {
         let mut command = Command::new(self.command.get_program());
         command.args(self.command.get_args());
@@ -44,14 +44,14 @@ impl TestJob {
     }
 }
 
-/// A test or a step that failed.
+/// A failed test or step.
 #[derive(PartialEq, Clone, Debug)]
 pub(crate) struct TestFailure {
-    /// With the name of its job, and a note in brackets if it did not end by itself.
+    /// The full name: the job, the test, and a note in brackets if the test did not end normally.
     pub(crate) name: String,
-    /// Its name in its program, if it can run alone.
+    /// The test's name in its program, if it can run alone.
     pub(crate) test: Option<String>,
-    /// The first of its output.
+    /// The first lines of the output.
     pub(crate) output: String,
 }
 
@@ -68,7 +68,8 @@ impl Display for TestFailure {
     }
 }
 
-/// The lines of a program, as they come; one that prints more than is read waits.
+/// Sends the lines of a program while it prints them; a program that prints faster than they are
+/// read has to wait.
 pub(crate) fn lines(output: impl Read + Send + 'static) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::sync_channel(LINES_COUNT_MAX);
     thread::spawn(move || {

@@ -1,10 +1,10 @@
-//! One run of a test program: what it reports, and how it is ended when it takes too long.
+//! Runs a test program once, reads its reports, and ends it if it takes too long.
 //!
 //! # Invariants
-//! - A program and everything that it started share a process group, which is killed when the run ends,
-//!   however it ends. Nothing that a test started outlives the run, but for what left the group.
-//! - A test that runs longer than the limit fails as timed out. It takes its program with it; the tests
-//!   that ran next to it have no result, so that they can run again.
+//! - A program and everything that it started share a process group, which is killed in any case
+//!   when the run ends. No process that a test started outlives the run, unless it left the group.
+//! - A test that runs longer than the limit fails as timed out. Its program is killed with it; the
+//!   tests that ran next to it have no result, so that they can run again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::CommandExt;
@@ -22,30 +22,32 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::test_job::{LINES_COUNT_MAX, TestFailure, TestJob, lines, lock};
 use crate::terminal::{now, print_line};
 
-/// How often to look whether a test has run for too long.
+/// The interval of checks whether a test has run for too long.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long the output of a program that has ended may be open and silent: something that it left running has it.
+/// The time for which the output of an ended program may stay open and silent: a process that it
+/// left running holds it.
 const OUTPUT_OPEN_MAX: Duration = Duration::from_secs(5);
 
-/// The process groups of the programs that run now.
+/// The process groups of the running programs.
 static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// What a run of a program reported.
+/// The reported results of one run of a program.
 #[derive(Default)]
 pub(super) struct ProgramRun {
     pub(super) passed_count: usize,
     pub(super) failed: Vec<TestFailure>,
     /// The names of the tests that passed or failed.
     pub(super) ended: BTreeSet<String>,
-    /// Seconds and full name of each test.
+    /// The duration in seconds and the full name of each test.
     pub(super) durations: Vec<(f64, String)>,
-    /// Whether the program ended by itself, with a result for each test that it began.
+    /// Whether the program was not killed, and reported a result for each test that it started.
     pub(super) is_complete: bool,
 }
 
-/// Runs the job's program with only the named tests; with all of them if none is named. A test may take
-/// `test_time_max`, and so may the time during which no test runs and nothing is printed.
+/// Runs the job's program with only the named tests, or with all of them if there are no names.
+/// `test_time_max` limits each test, and also the time during which no test runs and nothing is
+/// printed.
 pub(super) fn run(job: &TestJob, tests: &[&str], test_time_max: Duration) -> Result<ProgramRun> {
     let mut command = job.command(tests);
     command.stdout(Stdio::piped()).stdin(Stdio::null()).process_group(0);
@@ -56,8 +58,8 @@ pub(super) fn run(job: &TestJob, tests: &[&str], test_time_max: Duration) -> Res
     Ok(watcher.run)
 }
 
-/// Kills the programs that run when this process is told to end: in groups of their own, they do not
-/// receive what a terminal sends.
+/// Kills the running programs when this process receives a signal to end: they have process groups
+/// of their own, so they do not receive a terminal's signals.
 pub(super) fn end_with_signals() -> Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     thread::spawn(move || {
@@ -71,11 +73,11 @@ pub(super) fn end_with_signals() -> Result<()> {
     Ok(())
 }
 
-/// Kills the group when it is dropped.
+/// Kills the process group when it is dropped.
 struct ProcessGroup(u32);
 
 impl ProcessGroup {
-    /// The group that a child leads.
+    /// Returns the group that a child process leads.
     fn of(child: &Child) -> Self {
         lock(&GROUPS).insert(child.id());
         Self(child.id())
@@ -91,7 +93,7 @@ impl Drop for ProcessGroup {
 
 fn kill(group: u32) {
     let group = i32::try_from(group).ok().and_then(Pid::from_raw);
-    // A group that is empty is gone, which is as good.
+    // The group may be empty and gone, which is just as good.
     group.map(|group| kill_process_group(group, Signal::KILL).ok());
 }
 
@@ -99,9 +101,9 @@ fn kill(group: u32) {
 struct ProgramWatcher<'a> {
     job: &'a TestJob,
     run: ProgramRun,
-    /// The tests that have begun and not ended, with the moment when they began.
+    /// The tests that have started but not ended, with the time when they started.
     running: BTreeMap<String, Instant>,
-    /// The first lines that are no events.
+    /// The first lines that are not events.
     lines: Vec<String>,
 }
 
@@ -120,7 +122,7 @@ impl<'a> ProgramWatcher<'a> {
                     self.read(line)?;
                 }
                 Err(RecvTimeoutError::Disconnected) => break false,
-                // Only where nothing is left to read: else results would be lost.
+                // The loop ends only if no line is left to read; otherwise results would be lost.
                 Err(RecvTimeoutError::Timeout) => {
                     if heard.elapsed() > OUTPUT_OPEN_MAX && child.try_wait()?.is_some() {
                         break false;
@@ -183,7 +185,7 @@ impl<'a> ProgramWatcher<'a> {
         format!("{}: {test}", self.job.name)
     }
 
-    /// `note` is empty or says in brackets what the test did not do.
+    /// Records a failed test. `note` is empty or describes in brackets how the test ended.
     fn fail(&mut self, name: &str, note: &str, output: &str) {
         let test = format!("{}{note}", self.full_name(name));
         self.run.ended.insert(name.to_owned());
@@ -226,7 +228,7 @@ impl<'a> ProgramWatcher<'a> {
     }
 }
 
-/// The names of all tests of a program of libtest.
+/// Lists the names of all tests of a libtest program.
 pub(super) fn list(job: &TestJob) -> Result<Vec<String>> {
     let mut command = Command::new(job.command.get_program());
     let listed = command.args(["--list", "--format=terse"]).stderr(Stdio::inherit()).output()?;
@@ -234,7 +236,8 @@ pub(super) fn list(job: &TestJob) -> Result<Vec<String>> {
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// What examples in documentation print, which have no JSON: `test result: ok. 2 passed; 0 failed; …`.
+/// Reads the count from the output of documentation examples, which have no JSON: `test result: ok.
+/// 2 passed; 0 failed; …`.
 fn passed_count(line: &str) -> Option<usize> {
     line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse().ok()
 }

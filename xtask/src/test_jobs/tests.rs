@@ -1,4 +1,4 @@
-//! The runner on programs that speak as test programs do.
+//! Tests the runner on programs that print the same reports as test programs.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ const RUNNER: JobRunner = JobRunner {
     retry_delay: Duration::from_millis(1),
 };
 
-/// A limit for tests that exceed it, which an idle shell does not.
+/// A runner with a limit for tests that exceed it; an idle shell does not.
 const SHORT: JobRunner = JobRunner { test_time_max: Duration::from_secs(5), ..RUNNER };
 
 fn shell(name: &str, script: &str) -> TestJob {
@@ -28,8 +28,8 @@ fn failure(name: &str, test: Option<&str>, output: &str) -> TestFailure {
     TestFailure::new(name.to_owned(), test.map(str::to_owned), output)
 }
 
-/// A program like libtest's, with the tests `a`, `b` and `c`: `$1` is `--list`, or `--exact` and names.
-/// `scripts` has what `run NAME` does.
+/// Writes a program like libtest's, with the tests `a`, `b` and `c`: `$1` is `--list`, or `--exact`
+/// and names. `scripts` is the body of `run NAME`.
 fn program(folder: &Path, scripts: &str) -> TestJob {
     let path = folder.join("program");
     let script = format!(
@@ -59,7 +59,7 @@ exit $status
     TestJob { name: "job".to_owned(), command, is_about_disk: false, has_named_tests: true }
 }
 
-/// Which tests each process ran.
+/// Returns the tests that each process ran.
 fn runs(folder: &Path) -> Vec<String> {
     fs::read_to_string(folder.join("runs")).unwrap().lines().map(str::to_owned).collect()
 }
@@ -148,7 +148,7 @@ fn a_program_whose_tests_have_no_names_runs_again_as_a_whole() {
 #[test]
 fn a_test_that_hangs_costs_itself_and_what_it_started() {
     let folder = tempfile::tempdir().unwrap();
-    // `a` has begun long after `b`, which it runs next to.
+    // `a` starts long after `b`, but runs next to it.
     let hangs = "if [ ! -e child ]; then
                      begin b; sleep 1000 & echo $! > child; sleep 4; begin a; wait
                  fi

@@ -1,4 +1,4 @@
-//! What is not written in this house, and what to write instead.
+//! Reports patterns that are banned in this project, with the replacement for each.
 
 use super::finding::TidyFinding;
 use super::rust_lexer::{SourceLine, has_word, tokens};
@@ -49,7 +49,7 @@ const SWALLOWED: &str = "return the error or match on it: a dropped error hides 
 
 const BANNED_MODULES: &[&str] = &["common", "helpers", "prelude", "types", "utils"];
 
-/// Other languages in the tree, where only the notes to oneself are looked for.
+/// Other file types in the tree, which are searched only for notes such as TODO(#1).
 const NOTE_EXTENSIONS: &[&str] =
     &[".css", ".proto", ".py", ".sh", ".sql", ".toml", ".ts", ".tsx", ".yml", "Makefile"];
 
@@ -94,7 +94,8 @@ fn has_todo_without_issue(comment: &str) -> bool {
     }) && has_word(comment, "TODO")
 }
 
-/// A plain comment that starts with a ruled line. Tables and pictures in documentation are free.
+/// Checks for a plain comment that starts with a ruled line. Tables and diagrams in documentation
+/// are allowed.
 fn is_banner(comment: &str) -> bool {
     let Some(text) = comment.strip_prefix("//") else { return false };
     let ruled = |mark: char| text.trim_start().starts_with(&mark.to_string().repeat(4));
@@ -111,7 +112,7 @@ fn declares_banned_module(code: &str) -> bool {
     tokens(code).windows(2).any(|pair| pair[0] == "mod" && BANNED_MODULES.contains(&pair[1]))
 }
 
-/// The lines of statements that are nothing but `….ok();`.
+/// Returns the lines of statements that consist only of `….ok();`.
 fn swallowed_results(lines: &[SourceLine]) -> Vec<usize> {
     let code: Vec<&str> = lines.iter().map(|line| line.code.as_str()).collect();
     let code = code.join("\n");
@@ -126,7 +127,7 @@ fn swallowed_results(lines: &[SourceLine]) -> Vec<usize> {
     found
 }
 
-/// Where the statement starts that `code` ends in the middle of.
+/// Returns the start of the statement in which `code` ends.
 fn statement_start(code: &str) -> usize {
     let mut depth = 0_usize;
     let mut after = '.';

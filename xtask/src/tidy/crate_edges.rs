@@ -1,7 +1,7 @@
-//! Which crate may depend on which: arrows run down only.
+//! Checks that a crate depends only on crates that it may depend on: dependencies point down only.
 //!
-//! A new arrow is a decision about the architecture. It is made here, in one line that a reviewer
-//! sees.
+//! A new dependency is a decision about the architecture. It is made here, in one line that a
+//! reviewer sees.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crdt", &[]),
     ("protocol", &["crdt"]),
     ("sqlite3mc-sys", &[]),
-    // Its tests alone link SQLite.
+    // Only the tests of this crate link SQLite.
     ("sqlite-schema", &[]),
     ("engine", &["sqlite-schema", "sqlite3mc-sys"]),
     ("accounts", &["engine", "crdt"]),
@@ -30,7 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("server", &["sync-store", "accounts", "engine", "protocol", "crdt"]),
     ("web-assets", &["server"]),
     ("actual", &["server", "sync-store", "accounts", "engine", "crdt", "sqlite-schema"]),
-    // Starts database servers, for tests and benchmarks only.
+    // This crate starts database servers, for tests and benchmarks only.
     ("postgres-lab", &[]),
     (
         "bench",
@@ -64,12 +64,12 @@ const EDGES: &[(&str, &[&str])] = &[
             "web-assets",
         ],
     ),
-    // Tests alone.
+    // Only tests use this crate.
     ("fuzz", &["actual", "doctor", "engine", "replica", "protocol", "crdt"]),
     ("xtask", &[]),
 ];
 
-/// What a crate's tests may use beyond its row in `EDGES`.
+/// Crates that the tests of a crate may use in addition to its row in `EDGES`.
 const TEST_EDGES: &[(&str, &[&str])] = &[
     ("sqlite-schema", &["sqlite3mc-sys"]),
     ("sync-store", &["postgres-lab"]),

@@ -1,9 +1,9 @@
-//! Every Rust file of a package is compiled: it is a root that cargo knows, or some `mod` leads to
-//! it.
+//! Checks that every Rust file of a package is compiled: it is a root that cargo knows, or some
+//! `mod` leads to it.
 //!
 //! # Not here
-//! - `#[path]` and a `mod x;` inside an inline module: tidy would call the file dead. The one user
-//!   of `#[path]`, `crates/engine/tests/model`, names files that the library declares too.
+//! - `#[path]` and a `mod x;` inside an inline module: this check would call the file dead. The one
+//!   user of `#[path]`, `crates/engine/tests/model`, names files that the library declares, too.
 
 use std::collections::BTreeSet;
 
@@ -45,13 +45,13 @@ fn is_root(tree: &SourceTree, file: &SourceFile) -> bool {
     )
 }
 
-/// The nearest folder above with a `Cargo.toml`, with its final `/`.
+/// Returns the nearest parent directory with a `Cargo.toml`, with its final `/`.
 fn package_of<'a>(tree: &SourceTree, path: &'a str) -> Option<&'a str> {
     let folders = path.rmatch_indices('/').map(|(at, _)| &path[..=at]);
     folders.into_iter().find(|folder| tree.get(&format!("{folder}Cargo.toml")).is_some())
 }
 
-/// Where the modules that a file declares are looked for.
+/// Returns the directory of the modules that a file declares.
 fn module_folder(file: &SourceFile, is_root: bool) -> String {
     let folder = file.path.rfind('/').map_or("", |at| &file.path[..=at]);
     let stem = file.path[folder.len()..].trim_end_matches(".rs");

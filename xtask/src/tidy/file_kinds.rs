@@ -1,4 +1,4 @@
-//! What is committed: small files, and text. A clone stays quick, and a change can be read.
+//! Checks that committed files are small, and text: clones stay fast, and changes can be reviewed.
 //!
 //! # Not here
 //! - Lines of a source file → `sizes.rs`, `typescript.rs`.
@@ -6,10 +6,11 @@
 use super::finding::TidyFinding;
 use super::source_tree::SourceTree;
 
-/// The largest file, of recorded cases, has 200,074.
+/// The size limit of a file. The largest one contains recorded cases and has 200,074 bytes.
 const BYTES_MAX: usize = 200 << 10;
 
-/// Where binary files may be: pictures of the documentation, recorded inputs, icons of the app.
+/// Directories that may contain binary files: pictures of the documentation, recorded inputs, icons
+/// of the app.
 const BINARY_FOLDERS: &[&str] = &["docs/screens/", "vectors/", "web/plan/public/"];
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {

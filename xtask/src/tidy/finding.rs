@@ -1,8 +1,8 @@
-//! What a rule reports.
+//! Defines the findings that rules report.
 
 use std::fmt;
 
-/// A broken rule: where, which, and what to do instead.
+/// A broken rule: its place, its name, and a better alternative.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TidyFinding {
     pub(crate) path: String,

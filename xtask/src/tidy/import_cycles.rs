@@ -1,13 +1,13 @@
-//! No import cycle inside a crate, nor in a package of `web/`: the files can be read in an order in
-//! which each needs only those before it.
+//! Checks that no imports form a cycle inside a crate or a package of `web/`: the files can be read
+//! in an order in which each needs only earlier ones.
 //!
-//! A Rust file imports another if one of its paths (`use`, or a path inside code) leads to
-//! something that the other declares. Re-exports are followed to the declaration, so a module of
-//! `mod` lines and re-exports is in no cycle. Tests may import what they like.
+//! A Rust file imports another if one of its paths (`use`, or a path inside code) leads to an item
+//! that the other declares. Re-exports are followed to the declaration, so a module that contains
+//! only `mod` lines and re-exports is in no cycle. Tests may import anything.
 //!
 //! # Not here
-//! - Dependencies between crates → `crate_edges.rs`. Reading the files → `import_graph.rs`,
-//!   `typescript_imports.rs`.
+//! - Dependencies between crates → `crate_edges.rs`.
+//! - Reading the files → `import_graph.rs`, `typescript_imports.rs`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -23,7 +23,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     graphs.iter().flatten().flat_map(check_graph).collect()
 }
 
-/// Reports a shortest cycle, takes its first import away, and looks again.
+/// Reports a shortest cycle, removes its first import, and searches again.
 fn check_graph(graph: &FileGraph) -> Vec<TidyFinding> {
     let mut imports = graph.imports.clone();
     let mut findings = Vec::new();
@@ -36,13 +36,13 @@ fn check_graph(graph: &FileGraph) -> Vec<TidyFinding> {
     findings
 }
 
-/// The files of a shortest cycle; the first is there again at the end.
+/// Returns the files of a shortest cycle; the first one is repeated at the end.
 fn shortest_cycle(imports: &BTreeMap<String, BTreeMap<String, usize>>) -> Option<Vec<String>> {
     let cycles = imports.keys().filter_map(|start| path_back(imports, start));
     cycles.min_by_key(Vec::len)
 }
 
-/// Breadth first, from a file back to itself.
+/// Searches breadth-first for a path from a file back to itself.
 fn path_back(
     imports: &BTreeMap<String, BTreeMap<String, usize>>,
     start: &str,

@@ -1,13 +1,13 @@
-//! Which Rust file of a crate imports which, by the paths in their code.
+//! Finds the imports between the Rust files of a crate, by the paths in their code.
 //!
 //! # Invariants
-//! - A path counts for the file that declares what it names: re-exports are followed. If nothing
-//!   declares it (a macro made it), it counts for the last module on the way.
-//! - A re-export alone imports nothing; the use of its name does.
+//! - A path counts for the file that declares the named item: re-exports are followed. If no file
+//!   declares it (a macro created it), it counts for the last module on the path.
+//! - A re-export alone imports nothing, but a use of its name does.
 //! - Items under `#[cfg(test)]` and the files of such modules are left out.
 //!
 //! # Not here
-//! - What methods a call runs: an `impl` may be in another file than its type.
+//! - The methods that a call runs: an `impl` may be in another file than its type.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,15 +16,15 @@ use syn::visit::{self, Visit};
 
 use super::source_tree::SourceTree;
 
-/// Re-exports of re-exports, at most.
+/// The maximum length of a chain of re-exports.
 const REEXPORTS_DEPTH_MAX: usize = 8;
 
-/// The files of a crate, or of a package of `web/`, and what each imports.
+/// The files of a crate, or of a package of `web/`, with the imports of each.
 #[derive(Debug)]
 pub(super) struct FileGraph {
-    /// Where the files are, with its final `/`.
+    /// The directory of the files, with its final `/`.
     source_folder: String,
-    /// File → imported file → line of the first import.
+    /// Maps each file to its imported files, with the line of the first import.
     pub(super) imports: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
@@ -39,30 +39,30 @@ impl FileGraph {
     }
 }
 
-/// A path in code, without what it is relative to.
+/// The segments of a path in code, which is relative to a module.
 type Segments = Vec<String>;
 
-/// One file's module. Inline modules belong to it.
+/// The module of one file. Inline modules belong to it.
 #[derive(Debug, Default)]
 struct FileModule {
     file: String,
     items: BTreeMap<String, ItemPlace>,
-    /// Name → path that it stands for.
+    /// Maps each alias to its path.
     aliases: BTreeMap<String, Segments>,
-    /// Paths of `use …::*`.
+    /// The paths of `use …::*`.
     globs: Vec<Segments>,
     /// Paths from this module, and their lines.
     paths: Vec<(Segments, usize)>,
     parent: Option<usize>,
 }
 
-/// Where an item is.
+/// The place of an item.
 #[derive(Clone, Copy, Debug)]
 enum ItemPlace {
     Here,
     /// The item is a module of the crate, in a file of its own.
     Module(usize),
-    /// The item is a module whose file is no source of this crate.
+    /// The item is a module whose file is not a source of this crate.
     OtherFile,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn import_graphs(tree: &SourceTree) -> Vec<FileGraph> {
 }
 
 impl CrateModules {
-    /// Adds a file's module and those below it; the folder is where its children are.
+    /// Adds the module of a file and those below it; `folder` is the directory of its children.
     fn add(
         &mut self,
         tree: &SourceTree,
@@ -93,7 +93,7 @@ impl CrateModules {
         folder: &str,
         parent: Option<usize>,
     ) -> Option<usize> {
-        // What does not parse, rustc reports.
+        // rustc reports files that do not parse.
         let file = syn::parse_file(&tree.get(path)?.text).ok()?;
         let mut reader = PathReader::default();
         reader.visit_file(&file);
@@ -123,7 +123,7 @@ impl CrateModules {
         imports
     }
 
-    /// The module that declares what a path names, if it is in this crate.
+    /// Returns the module that declares the item of a path, if it is in this crate.
     fn resolve(&self, from: usize, path: &[String], depth: usize) -> Option<usize> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -140,7 +140,7 @@ impl CrateModules {
             }
             name => {
                 let module = &self.modules[from];
-                // Alone it may be the name of a variable, too.
+                // A single name may also be the name of a variable.
                 let is_child = !rest.is_empty() && module.items.contains_key(name);
                 let is_here = is_child || module.aliases.contains_key(name);
                 is_here.then(|| self.resolve_in(from, path, depth))?
@@ -174,9 +174,9 @@ impl CrateModules {
 struct PathReader {
     module: FileModule,
     child_names: BTreeSet<String>,
-    /// How many inline modules are around.
+    /// The number of inline modules around the current item.
     inline_depth: usize,
-    /// Inside a `pub use`.
+    /// Whether the current item is a `pub use`.
     is_reexport: bool,
 }
 
@@ -228,13 +228,13 @@ impl PathReader {
         if !self.is_reexport {
             self.add_path(path.clone(), line);
         }
-        // Names inside inline modules and functions are not the file's.
+        // Names inside inline modules and functions do not belong to the file's module.
         if self.inline_depth == 0 && path.len() > 1 {
             self.module.aliases.extend(alias.map(|alias| (alias, path)));
         }
     }
 
-    /// Paths in a macro's arguments, which are no syntax tree.
+    /// Records the paths in a macro's arguments, which have no syntax tree.
     fn add_tokens(&mut self, tokens: TokenStream) {
         let mut path = Segments::new();
         let mut colons = 0;
@@ -286,7 +286,7 @@ impl<'ast> Visit<'ast> for PathReader {
         self.add_use(&item.tree, &[]);
     }
 
-    /// `pub(super)` imports nothing.
+    /// Ignores `pub(super)`, which imports nothing.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {

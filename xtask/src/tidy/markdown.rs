@@ -1,4 +1,5 @@
-//! Documents: each has one title, its links lead somewhere, and links from the README lead to it.
+//! Checks that each document has one title, that its links work, and that links lead to it from the
+//! README.
 //!
 //! # Not here
 //! - Paths in backticks → `paths.rs`.
@@ -8,7 +9,7 @@ use std::collections::HashSet;
 use super::finding::TidyFinding;
 use super::source_tree::{SourceFile, SourceTree};
 
-/// Where readers begin.
+/// The document where readers begin.
 const START: &str = "README.md";
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
@@ -22,7 +23,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     findings
 }
 
-/// Documents that no reader finds: no chain of links leads there from the README.
+/// Reports documents that no reader finds: no chain of links leads there from the README.
 fn check_reachable(tree: &SourceTree) -> Vec<TidyFinding> {
     let find = |path: &str| tree.files.iter().find(|file| file.path == path && file.is_markdown());
     let mut reached = HashSet::from([START.to_owned()]);
@@ -43,7 +44,7 @@ fn check_reachable(tree: &SourceTree) -> Vec<TidyFinding> {
     unreached.map(|file| TidyFinding::new(&file.path, 1, "unreachable", advice)).collect()
 }
 
-/// The numbered lines outside fenced blocks.
+/// Returns the numbered lines outside fenced blocks.
 pub(super) fn prose_lines(file: &SourceFile) -> Vec<(usize, &str)> {
     let mut fenced = false;
     let mut prose = Vec::new();
@@ -93,12 +94,12 @@ fn check_links(tree: &SourceTree, file: &SourceFile, prose: &[(usize, &str)]) ->
     findings
 }
 
-/// The line with its inline code blanked out.
+/// Blanks out the inline code of a line.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("`")
 }
 
-/// What `[text](target)` and `[name]: target` point to.
+/// Returns the targets of `[text](target)` and `[name]: target`.
 fn link_targets(line: &str) -> Vec<&str> {
     let definition = line.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
@@ -106,7 +107,7 @@ fn link_targets(line: &str) -> Vec<&str> {
     inline.chain(defined).map(|target| target.trim_matches(['<', '>'])).collect()
 }
 
-/// A link's path from the root, or nothing if it leaves the repository.
+/// Returns a link's path from the root, or `None` if it leaves the repository.
 fn resolve(from: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

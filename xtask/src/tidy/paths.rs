@@ -1,7 +1,8 @@
-//! Paths in backticks, in documents and comments: each names a file or a folder that is there.
+//! Checks that each path in backticks, in documents and comments, names an existing file or
+//! directory.
 //!
 //! A path may be from the root (`crates/crdt/`) or the end of one (`crdt/src/clock.rs`,
-//! `clock.rs`). The changelog is history and may name what is gone.
+//! `clock.rs`). The changelog is history and may name removed files.
 //!
 //! # Not here
 //! - Links of documents → `markdown.rs`.
@@ -12,19 +13,19 @@ use super::source_tree::{SourceFile, SourceTree};
 
 const HISTORY: &str = "CHANGELOG.md";
 
-/// What a path starts with, besides those that end in one of [`EXTENSIONS`].
+/// The starts of paths that need not end in one of [`EXTENSIONS`].
 const FOLDERS: &[&str] =
     &[".ci/", "bench/", "crates/", "docs/", "proto/", "vectors/", "web/", "xtask/"];
 const EXTENSIONS: &[&str] = &[".rs", ".ts", ".tsx"];
 
-/// What a build makes inside the tree.
+/// Directories inside the tree that a build creates.
 const BUILT: &[&str] = &["web/client/dist"];
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| file.path != HISTORY) {
         for (number, line) in lines_for_readers(file) {
-            // Every second piece between backticks is code.
+            // Every second part between backticks is code.
             let paths = line.split('`').skip(1).step_by(2).filter(|code| is_path(code));
             for path in paths.filter(|path| !exists(tree, path)) {
                 let advice = format!("`{path}` does not exist: correct the path");
@@ -35,7 +36,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     findings
 }
 
-/// The numbered lines of a document's text, or of a module's comments.
+/// Returns the numbered lines of a document's text, or of a module's comments.
 fn lines_for_readers(file: &SourceFile) -> Vec<(usize, String)> {
     if file.is_markdown() {
         let prose = prose_lines(file);
@@ -57,7 +58,7 @@ fn exists(tree: &SourceTree, path: &str) -> bool {
     is_built || tree.has(path) || tree.files.iter().any(|file| file.path.ends_with(&end))
 }
 
-/// `@scope/package/file.ts` is another repository's.
+/// Returns whether code is a path. `@scope/package/file.ts` belongs to another repository.
 fn is_path(code: &str) -> bool {
     let is_pattern = code.contains(|c: char| c.is_whitespace() || "*{}<>$…:".contains(c));
     let is_placeholder = code.starts_with('@') || code.contains("NAME") || code.contains("/N-");

@@ -1,15 +1,15 @@
-//! Nothing in the tree names one developer's machine or carries a secret.
+//! Checks that no file names one developer's machine or contains a secret.
 //!
-//! The needles are written in two halves, so that this file needs no exception.
+//! The search texts are written in two halves, so that this file needs no exception.
 
 use super::finding::TidyFinding;
 use super::source_tree::SourceTree;
 
-/// Folders that exist on one machine only. They count where an absolute path starts.
+/// Directories that exist on one machine only, if an absolute path starts with them.
 const MACHINE_FOLDERS: &[&str] =
     &[concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")];
 
-/// How keys and tokens start.
+/// The starts of keys and tokens.
 const SECRETS: &[&str] = &[
     concat!("PRIVATE ", "KEY-----"),
     concat!("gh", "p_"),
@@ -35,7 +35,8 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     findings
 }
 
-/// In `crates/NAME/` and in `https://a.org/x/` the folder is a part of something longer.
+/// Returns whether a path starts with the directory. In `crates/NAME/` and `https://a.org/x/` it
+/// would be part of a longer path.
 fn has_folder(line: &str, folder: &str) -> bool {
     let in_path = |c: char| c.is_alphanumeric() || "_-.~$*)]}".contains(c);
     line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(in_path))

@@ -1,5 +1,5 @@
-//! `crdt` and `protocol` do no I/O and read no clock, so that they run in a browser and in a
-//! simulator.
+//! Checks that `crdt` and `protocol` do no I/O and read no clock, so that they run in a browser and
+//! in a simulator.
 
 use super::finding::TidyFinding;
 use super::rust_lexer::has_word;
@@ -8,7 +8,7 @@ use super::source_tree::{SourceFile, SourceTree};
 const RULE: &str = "purity";
 const PURE_CRATES: &[&str] = &["crdt", "protocol"];
 
-/// What names the outside world, with what to do instead.
+/// Names of the outside world, with an alternative for each.
 const IMPURE: &[(&str, &str)] = &[
     ("std::fs", "take the bytes as an argument"),
     ("std::net", "leave the network to the caller"),
@@ -52,7 +52,7 @@ fn impure_names(file: &SourceFile) -> Vec<TidyFinding> {
     findings
 }
 
-/// Writes out the names in `std::{…}` beside the line, so that a plain search finds them.
+/// Appends the names in `std::{…}` to the line as full paths, so that a plain search finds them.
 fn ungroup_std(code: &str) -> String {
     let mut ungrouped = code.to_owned();
     if let Some((_, group)) = code.split_once("std::{") {

@@ -1,20 +1,20 @@
-//! Just enough of Rust's lexical rules to tell code, comments and literals apart.
+//! Implements just enough of Rust's lexical rules to separate code, comments and literals.
 //!
-//! Rules look for words in code or in comments; without this they would find themselves in their
-//! own tables and tests. It knows line and nested block comments, strings, raw strings, characters
-//! and lifetimes; it does not know grammar.
+//! Rules search for words in code or in comments; without this lexer they would find themselves in
+//! their own tables and tests. It supports line and nested block comments, strings, raw strings,
+//! characters and lifetimes, but no grammar.
 //!
 //! # Invariants
-//! - One `SourceLine` per line of the text, in order.
+//! - Each line of the text has one `SourceLine`, in order.
 //! - The inside of a literal appears as `MASK`, so its lines still count as code.
 
-/// Stands for each visible character of a literal; it is in no identifier.
+/// Replaces each visible character of a literal; no identifier contains it.
 const MASK: char = '·';
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SourceLine {
     pub(super) code: String,
-    /// With its `//`, `///`, `//!` or `/*`.
+    /// The comment with its `//`, `///`, `//!` or `/*`.
     pub(super) comment: String,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn lines(text: &str) -> Vec<SourceLine> {
     lines
 }
 
-/// The state after the next token of code, and the token's length.
+/// Returns the state after the next token of code, and the token's length.
 fn in_code(rest: &str, before: &str) -> (LexerState, usize) {
     if rest.starts_with("//") {
         return (LexerState::LineComment, 2);
@@ -97,7 +97,7 @@ fn in_code(rest: &str, before: &str) -> (LexerState, usize) {
     (LexerState::Code, rest.chars().next().map_or(0, char::len_utf8))
 }
 
-/// The length of what follows the opening quote of a character, or 0 after the quote of a lifetime.
+/// Returns the length of a character after its opening quote, or 0 after the quote of a lifetime.
 fn character_literal_length(rest: &str) -> usize {
     let mut characters = rest.char_indices();
     match characters.next() {
@@ -147,7 +147,7 @@ fn is_word_character(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Identifiers, numbers and single punctuation marks.
+/// Splits code into identifiers, numbers and single punctuation marks.
 pub(super) fn tokens(code: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = code.trim_start();
@@ -160,7 +160,7 @@ pub(super) fn tokens(code: &str) -> Vec<&str> {
     tokens
 }
 
-/// Whether `needle` stands in `text` as a whole word or path.
+/// Returns whether `text` contains `needle` as a whole word or path.
 pub(super) fn has_word(text: &str, needle: &str) -> bool {
     text.match_indices(needle).any(|(at, _)| {
         !text[..at].ends_with(is_word_character)
@@ -168,7 +168,7 @@ pub(super) fn has_word(text: &str, needle: &str) -> bool {
     })
 }
 
-/// Which lines are outside every `#[cfg(test)] mod … { … }`.
+/// Returns the lines outside every `#[cfg(test)] mod … { … }`.
 pub(super) fn outside_test_modules(lines: &[SourceLine]) -> Vec<&SourceLine> {
     let mut kept = Vec::new();
     let mut index = 0;
@@ -183,7 +183,8 @@ pub(super) fn outside_test_modules(lines: &[SourceLine]) -> Vec<&SourceLine> {
     kept
 }
 
-/// How many lines the inline test module takes that starts at the first line, if one does.
+/// Returns the number of lines of the inline test module that starts at the first line, if one
+/// does.
 fn test_module_end(lines: &[SourceLine]) -> Option<usize> {
     let attribute = lines.first()?.code.trim();
     if !(attribute.starts_with("#[cfg(test)]") || attribute.starts_with("#[cfg(all(test")) {

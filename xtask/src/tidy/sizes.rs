@@ -1,7 +1,7 @@
-//! Files stay small, by a ratchet: a file over the aim is recorded with its size and may not grow
-//! past it.
+//! Keeps files small with a ratchet: a file over the limit is recorded with its size and may not
+//! grow past it.
 //!
-//! Counted are lines of code and comment, without inline test modules. Test files are free.
+//! Lines of code and comments count, without inline test modules. Test files have no limit.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::source_tree::{SourceFile, SourceTree};
 const RULE: &str = "size";
 const RECORDS: &str = "xtask/tidy-sizes.txt";
 
-/// Lines to aim for, and lines that no record excuses.
+/// The number of lines to aim for, and the maximum that no record excuses.
 struct SizeLimit {
     target: usize,
     cap: usize,
@@ -35,7 +35,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     findings
 }
 
-/// Path → (line in the list, recorded size).
+/// Reads the records: path → (line in the list, recorded size).
 fn read_records<'a>(
     tree: &'a SourceTree,
     findings: &mut Vec<TidyFinding>,

@@ -1,4 +1,4 @@
-//! The files that git knows or would add, in memory.
+//! Loads the files that git tracks or would add into memory.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,13 @@ use super::rust_lexer::{self, SourceLine};
 
 #[derive(Debug)]
 pub(super) struct SourceFile {
-    /// Relative to the repository's root, with `/`.
+    /// The path relative to the repository's root, with `/`.
     pub(super) path: String,
-    /// Bytes that are not UTF-8 are replaced: text inside binary fixtures is checked too.
+    /// The contents. Bytes that are not UTF-8 are replaced: text inside binary fixtures is checked,
+    /// too.
     pub(super) text: String,
     pub(super) bytes_count: usize,
-    /// It is not UTF-8, or has a NUL.
+    /// Whether the file is not UTF-8, or contains a NUL.
     pub(super) is_binary: bool,
 }
 
@@ -51,14 +52,15 @@ impl SourceFile {
         rust_lexer::lines(&self.text)
     }
 
-    /// The lines as in an editor: counted from 1.
+    /// Returns the lines, numbered from 1 as in an editor.
     pub(super) fn numbered_lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 }
 
 impl SourceTree {
-    /// Files that are not yet added count too, so that a mistake is found before the commit.
+    /// Loads all files, including those that are not added yet, so that a mistake is found before
+    /// the commit.
     pub(super) fn load(root: &Path) -> Result<SourceTree> {
         let output = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
@@ -84,7 +86,7 @@ impl SourceTree {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Whether a file or a directory of that name exists; the empty path is the root.
+    /// Returns whether a file or a directory of that name exists; the empty path is the root.
     pub(super) fn has(&self, path: &str) -> bool {
         path.is_empty()
             || self.files.iter().any(|file| {

@@ -1,11 +1,11 @@
-//! Type names: one type per name in all of Rust, one in all of TypeScript, and nouns.
+//! Checks type names: they are nouns, and unique in all of Rust and in all of TypeScript.
 //!
-//! Outlines, search, backtraces and reviews show the bare name of a type. A name that another type
-//! has, too, says nothing there, and neither does a participle (`Held`, `Waiting`) or an ending such
-//! as `Manager`.
+//! Outlines, search, backtraces and reviews show only the bare name of a type. A name that another
+//! type also has is of no use there, and neither is a participle (`Held`, `Waiting`) or an ending
+//! such as `Manager`.
 //!
 //! # Not here
-//! - Which words there are → `docs/glossary.md`.
+//! - The list of terms → `docs/glossary.md`.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::source_tree::{SourceFile, SourceTree};
 
 const RULE: &str = "type-name";
 
-/// Rust's names that several types have, and why.
+/// Names that several Rust types share, with the reason.
 const SHARED: &[(&str, &str)] = &[
     ("BenchCommand", "a build without the benchmarks has a stand-in"),
     ("Error", "one for each crate"),
@@ -31,11 +31,11 @@ const IRREGULAR: &[&str] = &[
     "Run", "Said", "Seen", "Sent", "Shown", "Taken", "Told", "Written",
 ];
 
-/// Endings that say nothing.
+/// Endings without meaning.
 const BANNED_ENDINGS: &[&str] =
     &["Helper", "Impl", "Manager", "Processor", "Util", "Utils", "Wrapper"];
 
-/// One declaration.
+/// A declaration of a type.
 struct DeclaredType<'t> {
     name: String,
     path: &'t str,
@@ -65,7 +65,7 @@ fn check_words(declared: &DeclaredType<'_>) -> Option<TidyFinding> {
     Some(TidyFinding::new(declared.path, declared.line, RULE, advice))
 }
 
-/// Reports every type but the first of a name.
+/// Reports every type of a name except the first.
 fn check_unique(types: &[DeclaredType<'_>], may_share: &dyn Fn(&str) -> bool) -> Vec<TidyFinding> {
     let mut first: BTreeMap<&str, &DeclaredType<'_>> = BTreeMap::new();
     let mut findings = Vec::new();
@@ -113,7 +113,7 @@ fn typescript_types(file: &SourceFile) -> impl Iterator<Item = DeclaredType<'_>>
     })
 }
 
-/// Of names of one word.
+/// Returns whether a name of one word is a participle.
 fn is_participle(name: &str) -> bool {
     let is_one_word = name.chars().filter(|c| c.is_uppercase()).count() == 1;
     is_one_word && (IRREGULAR.contains(&name) || name.ends_with("ed") || name.ends_with("ing"))

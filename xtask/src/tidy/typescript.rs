@@ -1,16 +1,18 @@
-//! The TypeScript of `web/`: narrow lines, small files and functions, and what each module is.
+//! Checks the TypeScript of `web/`: narrow lines, small files and functions, and a header in each
+//! module.
 //!
 //! Functions are found by their indentation, which Prettier makes uniform.
 //!
 //! # Not here
-//! - Types → `cargo xtask web --check`. Notes to oneself → `bans.rs`.
+//! - Types → `cargo xtask web --check`.
+//! - Notes such as TODO(#1) → `bans.rs`.
 
 use super::finding::TidyFinding;
 use super::source_tree::{SourceFile, SourceTree};
 
 const WIDTH_MAX: usize = 100;
 const LINES_MAX: usize = 400;
-/// Of a function, without blank lines and comments, as clippy counts those of Rust.
+/// The size limit of a function without blank lines and comments, as clippy counts those of Rust.
 const FUNCTION_LINES_MAX: usize = 70;
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
@@ -44,7 +46,7 @@ fn check_file(file: &SourceFile) -> Vec<TidyFinding> {
     findings
 }
 
-/// The line and the size of each function that is too long.
+/// Returns the line and the size of each function that is too long.
 fn long_functions(text: &str) -> Vec<(usize, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let heads =
@@ -52,13 +54,13 @@ fn long_functions(text: &str) -> Vec<(usize, usize)> {
     let functions = heads.map(|(index, line)| {
         let end = format!("{}}}", indentation(line));
         let body = lines[index + 1..].iter().take_while(|line| !line.starts_with(&end));
-        // With the head and the closing brace.
+        // The head and the closing brace count, too.
         (index + 1, 2 + body.filter(|line| is_code(line)).count())
     });
     functions.filter(|(_, size)| *size > FUNCTION_LINES_MAX).collect()
 }
 
-/// Whether a function's body begins at the end of this line.
+/// Returns whether a function's body begins at the end of this line.
 fn is_function_head(line: &str) -> bool {
     const STATEMENTS: &[&str] =
         &["if ", "for ", "while ", "switch ", "catch ", "else ", "do ", "try ", "class ", "} "];
@@ -66,7 +68,7 @@ fn is_function_head(line: &str) -> bool {
     if head.ends_with("=>") || head.contains("function ") || head.contains("function(") {
         return true;
     }
-    // A method, or the last line of a head that takes several.
+    // This is a method, or the last line of a head that spans several.
     !STATEMENTS.iter().any(|statement| head.starts_with(statement))
         && !head.contains(" class ")
         && (head.ends_with(')') || head.contains("): "))

@@ -1,4 +1,4 @@
-//! Which TypeScript file imports which, by the relative paths in their code.
+//! Finds the imports between TypeScript files, by the relative paths in their code.
 //!
 //! Types count like values, and a re-export counts like an import.
 
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use super::import_graph::FileGraph;
 use super::source_tree::{SourceFile, SourceTree};
 
-/// What stands before the path of another file.
+/// The texts that precede the path of another file.
 const BEFORE_PATH: &[&str] = &["from \"", "import \"", "import(\""];
 
-/// One graph for each folder `web/NAME/src`.
+/// Returns a graph for each directory `web/NAME/src`.
 pub(super) fn import_graphs(tree: &SourceTree) -> Vec<FileGraph> {
     let mut graphs: BTreeMap<String, FileGraph> = BTreeMap::new();
     for file in tree.files.iter().filter(|file| file.is_typescript()) {
@@ -22,7 +22,7 @@ pub(super) fn import_graphs(tree: &SourceTree) -> Vec<FileGraph> {
     graphs.into_values().collect()
 }
 
-/// Imported file → line of the first import.
+/// Returns the imported files, with the line of the first import.
 fn imports(tree: &SourceTree, file: &SourceFile) -> BTreeMap<String, usize> {
     let mut imports = BTreeMap::new();
     for (number, line) in file.numbered_lines() {
@@ -37,7 +37,7 @@ fn imports(tree: &SourceTree, file: &SourceFile) -> BTreeMap<String, usize> {
     imports
 }
 
-/// The file that a relative path names, if it is one of the tree's.
+/// Returns the file that a relative path names, if it is in the tree.
 fn resolve(tree: &SourceTree, from: &str, path: &str) -> Option<String> {
     if !path.starts_with('.') {
         return None;

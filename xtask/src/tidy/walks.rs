@@ -1,9 +1,9 @@
-//! Walks through the code (`docs/internals/walks.md`): every name in the third column of a table
-//! occurs in one of the files in the second column.
+//! Checks the walks through the code (`docs/internals/walks.md`): every name in the third column of
+//! a table occurs in one of the files in the second column.
 //!
 //! # Not here
-//! - Whether these files exist → `paths.rs`. Whether they are called in this order, only a reader
-//!   can check.
+//! - Whether these files exist → `paths.rs`.
+//! - Whether they are called in this order: only a reader can check that.
 
 use super::finding::TidyFinding;
 use super::source_tree::{SourceFile, SourceTree};
@@ -14,7 +14,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let Some(walks) = tree.get(WALKS) else { return Vec::new() };
     let mut findings = Vec::new();
     for (number, line) in walks.numbered_lines() {
-        // The first piece is what stands before the table.
+        // The first part is the text before the table.
         let cells: Vec<&str> = line.split('|').collect();
         let &[_, _, files, names, ..] = &cells[..] else { continue };
         let files: Vec<&SourceFile> = code(files).filter_map(|path| tree.get(path)).collect();
@@ -30,12 +30,12 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     findings
 }
 
-/// What is in backticks.
+/// Returns the parts of a cell in backticks.
 fn code(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Whether all parts of a name (`Type::function`, `Class.#method`) are words of the file.
+/// Returns whether all parts of a name (`Type::function`, `Class.#method`) are words of the file.
 fn has(file: &SourceFile, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let parts = name.split(|c: char| !is_word(c)).filter(|part| !part.is_empty());

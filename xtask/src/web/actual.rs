@@ -1,5 +1,5 @@
-//! What `actualpy` asks an Actual server for: an empty budget, and how budgets of older apps are
-//! brought up to date. `target/web/actual`.
+//! Copies the files that `actualpy` requests from an Actual server into `target/web/actual`: an
+//! empty budget, and the migrations of budgets from older apps.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::web_paths::WebPaths;
 const INDEX: &str = "data-file-index.txt";
 const DATA: &str = "data";
 
-/// Takes the files from the npm package of Actual's web app.
+/// Copies the files from the npm package of Actual's web app.
 pub(super) fn build(places: &WebPaths) -> Result<()> {
     let app = places.web.join("node_modules/@actual-app/web/build");
     let next = places.out.join("actual.next");

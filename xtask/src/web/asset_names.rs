@@ -1,7 +1,7 @@
-//! Under which names scripts find what they load while they run: the worker and the wasm.
+//! Replaces the names of the files that scripts load at run time: the worker and the wasm.
 //!
-//! In the sources each is a text that begins with a dot and a slash, and lies beside the script
-//! (`"./worker.js"`), as in the package that others install. In the site it has another name.
+//! In the sources each name is a text that begins with a dot and a slash, for a file next to the
+//! script (`"./worker.js"`), as in the published package. In the site the file has another name.
 
 use anyhow::{Result, ensure};
 
@@ -10,21 +10,21 @@ use anyhow::{Result, ensure};
 pub(super) struct AssetNames(Vec<AssetName>);
 
 struct AssetName {
-    /// `worker.js`
+    /// The name in the sources, such as `worker.js`.
     source: String,
-    /// `worker-0A1B2C3D.js`
+    /// The name in the site, such as `worker-0A1B2C3D.js`.
     site: String,
     is_used: bool,
 }
 
 impl AssetNames {
-    /// `path` is where it is in the site.
+    /// Adds a file; `path` is its path in the site.
     pub(super) fn add(&mut self, source: &str, path: &str) {
         let site = path.rsplit('/').next().unwrap_or(path).to_owned();
         self.0.push(AssetName { source: source.to_owned(), site, is_used: false });
     }
 
-    /// The script with the site's names.
+    /// Replaces the names in a script with those of the site.
     pub(super) fn put_into(&mut self, script: &str) -> String {
         let mut script = script.to_owned();
         for name in &mut self.0 {
@@ -37,7 +37,7 @@ impl AssetNames {
         script
     }
 
-    /// A name that no script has would be loaded from nowhere.
+    /// Checks that a script uses each name; otherwise no script could load the file.
     pub(super) fn ensure_used(&self) -> Result<()> {
         for name in &self.0 {
             ensure!(name.is_used, "no script refers to \"./{}\"", name.source);

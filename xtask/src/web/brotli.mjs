@@ -1,9 +1,9 @@
-// Compresses files with Brotli, by Node's own zlib: `node brotli.mjs FROM TO [FROM TO…]`.
+// Compresses files with Brotli, using Node's own zlib: `node brotli.mjs FROM TO [FROM TO…]`.
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { brotliCompress, constants } from "node:zlib";
 
-// The best, and the largest window that every browser takes.
+// The best quality, and the largest window that every browser supports.
 const params = {
   [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
   [constants.BROTLI_PARAM_LGWIN]: 22,

@@ -1,10 +1,12 @@
-//! `cargo xtask browser [--retries N] [NAME…]`: the tests in `web/tests`, most of them in Chromium, on the binary
-//! with its site.
+//! Runs `cargo xtask browser [--retries N] [NAME…]`: the tests in `web/tests`, most of them in
+//! Chromium, against the binary with its site.
 //!
-//! Each `NAME.test.ts`, at any depth, becomes a module in `target/web/tests`, which Node's own test runner runs.
+//! Each `NAME.test.ts`, at any depth, is bundled into a module in `target/web/tests`, which Node's
+//! own test runner runs.
 //!
 //! # Not here
-//! - Building the site → `cargo xtask web`. Starting servers and browsers → `web/tests/harness.ts`.
+//! - Building the site → `cargo xtask web`.
+//! - Starting servers and browsers → `web/tests/harness.ts`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -19,11 +21,11 @@ use super::web_paths::{WebPaths, succeed};
 use crate::test_jobs::test_job::TestJob;
 use crate::{cargo_artifacts, test_jobs};
 
-/// Packages that find their own files, and so are not bundled.
+/// Packages that load files of their own, and so are not bundled.
 const EXTERNAL: &[&str] =
     &["@sqlite.org/sqlite-wasm", "axe-core", "json-schema-to-typescript", "playwright-core"];
 
-/// Runs the named tests; all of them if none is named.
+/// Runs the named tests, or all of them if there are no names.
 pub(crate) fn test(root: &Path, args: &[&str]) -> Result<bool> {
     let (names, retries_count) = test_jobs::retries(args)?;
     let report = test_jobs::run(jobs(root, names)?, retries_count)?;
@@ -32,7 +34,7 @@ pub(crate) fn test(root: &Path, args: &[&str]) -> Result<bool> {
     Ok(is_passed)
 }
 
-/// A program for each file: it starts servers and a browser of its own.
+/// Returns a job for each file: each starts servers and a browser of its own.
 pub(crate) fn jobs(root: &Path, names: &[&str]) -> Result<Vec<TestJob>> {
     let places = WebPaths::new(root)?;
     let made = cargo_artifacts::compile_tests(root, Some("e2e"))?;
@@ -52,7 +54,7 @@ pub(crate) fn jobs(root: &Path, names: &[&str]) -> Result<Vec<TestJob>> {
     Ok(modules.into_iter().map(job).collect())
 }
 
-/// Returns the modules that the tests became.
+/// Bundles the tests and returns their modules.
 fn bundle(places: &WebPaths, names: &[&str]) -> Result<Vec<PathBuf>> {
     let is_test = |file: &PathBuf| file.to_string_lossy().ends_with(".test.ts");
     let is_wanted = |file: &PathBuf| {
@@ -75,7 +77,7 @@ fn bundle(places: &WebPaths, names: &[&str]) -> Result<Vec<PathBuf>> {
     tests.iter().map(module).collect()
 }
 
-/// So that what is external is found from where the modules are.
+/// Links the npm packages, so that the modules find those that are not bundled.
 fn link_packages(places: &WebPaths) -> Result<()> {
     let link = places.out.join("node_modules");
     match unix::fs::symlink(places.web.join("node_modules"), &link) {
@@ -84,7 +86,7 @@ fn link_packages(places: &WebPaths) -> Result<()> {
     }
 }
 
-/// The Node that the tests of Actual's apps have, where they are installed.
+/// Returns the Node of the tests of Actual's apps, if it is installed.
 fn node(places: &WebPaths) -> PathBuf {
     let installed = places.root.join("target/actual/node_modules/.bin/node");
     if fs::exists(&installed).unwrap_or(false) { installed } else { PathBuf::from("node") }

@@ -1,8 +1,8 @@
-//! `@warren/client` as others install it: `web/client/dist`, and the archive that npm makes of it.
+//! Builds `@warren/client` as users install it: `web/client/dist`, and npm's archive of it.
 //!
 //! # Invariants
-//! - The worker is one file, with the module that drives the wasm in it: bundlers and people that
-//!   put it elsewhere need to know of no other.
+//! - The worker is one file and includes the module that drives the wasm: bundlers, and people who
+//!   move it, need no other file.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,11 +11,11 @@ use anyhow::{Context, Result};
 
 use super::web_paths::{WebPaths, succeed};
 
-/// What the worker fetches.
+/// The file that the worker fetches.
 const WASM: &str = "replica_bg.wasm";
 
-/// Makes `dist` anew: modules, types and the wasm, all beside each other; and the archive of it in
-/// `target/web`.
+/// Builds `dist` from scratch: modules, types and the wasm, all in one directory; and its archive
+/// in `target/web`.
 pub(super) fn build(places: &WebPaths) -> Result<()> {
     let dist = places.dist();
     if dist.exists() {

@@ -1,4 +1,4 @@
-//! What the pages are made of, as one fingerprint: if it is known, they are there already.
+//! Computes a fingerprint of all inputs of the pages: if it is known, the pages are already built.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use blake3::Hasher;
 
 use super::web_paths::WebPaths;
 
-/// Files and folders, from the root. What xtask does with them is an input, too.
+/// The files and directories of the inputs, from the root. The code of xtask that processes them is
+/// an input, too.
 const SOURCES: &[&str] = &[
     "target/web/wasm",
     "web/admin",
@@ -23,7 +24,7 @@ const SOURCES: &[&str] = &[
     "xtask/src/web",
 ];
 
-/// Of all names and contents.
+/// Hashes all names and contents of the inputs.
 pub(super) fn fingerprint(places: &WebPaths) -> Result<String> {
     let mut hasher = Hasher::new();
     for source in SOURCES {
@@ -46,8 +47,8 @@ pub(super) fn record_fingerprint(stamp: &Path, fingerprint: &str) -> Result<()> 
     fs::write(stamp, fingerprint).with_context(|| format!("cannot write {}", stamp.display()))
 }
 
-/// The files of a folder, at any depth, in order; the path itself if it is a file; none if nothing
-/// is there.
+/// Returns the files of a directory, at any depth, in order; the path itself if it is a file; none
+/// if it does not exist.
 pub(super) fn files_below(path: &Path) -> Result<Vec<PathBuf>> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);

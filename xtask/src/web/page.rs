@@ -1,28 +1,28 @@
-//! A page's HTML: what it links to, under the names that the site has for it.
+//! Replaces the links in a page's HTML with the names that the files have in the site.
 //!
-//! The source says `src/main.tsx` or `main.js` for its script and `main.css` for its style, and names
-//! the files of `public` as they are.
+//! The source uses `src/main.tsx` or `main.js` for its script and `main.css` for its style, and
+//! names the files of `public` directly.
 //!
 //! # Invariants
-//! - What a page loads is there: a name that leads nowhere is an error.
+//! - All files that a page loads exist: a name without a file is an error.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
-/// What there is for a page: paths in the site.
+/// The files that a page can load, as paths in the site.
 pub(super) struct PageAssets {
     pub(super) script: String,
     pub(super) style: Option<String>,
-    /// By their names in `public`.
+    /// The files of `public`, by their names.
     pub(super) public: BTreeMap<String, String>,
 }
 
-/// Elements whose `href` or `src` is loaded; an `a` only leads somewhere.
+/// Elements that load their `href` or `src`; an `a` is only a link.
 const LOADING: &[&str] = &["<img", "<link", "<script"];
 
-/// The page with the site's paths. A style that it does not mention is linked at the end of its
-/// head.
+/// Returns the page with the site's paths. A style that it does not mention is linked at the end of
+/// its head.
 pub(super) fn link(html: &str, assets: &PageAssets) -> Result<String> {
     let mut linked = String::with_capacity(html.len());
     let mut rest = html;

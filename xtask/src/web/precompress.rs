@@ -1,8 +1,8 @@
-//! The Brotli form beside each file that it makes smaller, and the table of the sizes.
+//! Writes the Brotli form of each file that it makes smaller, and prints a table of the sizes.
 //!
 //! # Invariants
-//! - The wasm over the wire stays within [`WASM_BROTLI_BYTES_MAX`].
-//! - Bytes are compressed once: forms are kept by the digest of what they are made from.
+//! - The compressed wasm has at most [`WASM_BROTLI_BYTES_MAX`] bytes.
+//! - Bytes are compressed once: the compressed forms are kept by the digest of their input.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,24 +15,24 @@ use super::input_fingerprint::{files_below, has_extension};
 use super::web_paths::succeed;
 use crate::terminal::print_line;
 
-/// A megabyte: the aim for the first load (issue 7).
+/// The size limit of the compressed wasm: a megabyte, the goal for the first load (issue 7).
 const WASM_BROTLI_BYTES_MAX: u64 = 1_000_000;
 
-/// Beside this file.
+/// The script that compresses, next to this file.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/web/brotli.mjs");
 
-/// Packed already.
+/// Extensions of files that are already compressed.
 const PACKED: &[&str] = &["png", "woff2"];
 
 /// A file of the site.
 struct SiteFile {
     path: PathBuf,
     bytes_count: u64,
-    /// Its Brotli form, if it may have one.
+    /// The path of the kept Brotli form, if the file may have one.
     kept: Option<PathBuf>,
 }
 
-/// Compresses what lies below the folder, and prints the sizes.
+/// Compresses the files below the directory, and prints the sizes.
 pub(super) fn run(site: &Path, kept: &Path) -> Result<()> {
     let mut files = Vec::new();
     for path in files_below(site)? {
@@ -60,7 +60,7 @@ pub(super) fn run(site: &Path, kept: &Path) -> Result<()> {
     print_line(table)
 }
 
-/// Makes the forms that are not kept yet.
+/// Creates the compressed forms that do not exist yet.
 fn compress(files: &[SiteFile]) -> Result<()> {
     let forms = files.iter().filter_map(|file| Some((&file.path, file.kept.as_ref()?)));
     let missing: Vec<_> = forms.filter(|(_, kept)| !kept.is_file()).collect();
@@ -72,7 +72,8 @@ fn compress(files: &[SiteFile]) -> Result<()> {
 }
 
 impl SiteFile {
-    /// Returns how many bytes go over the wire.
+    /// Copies the compressed form next to the file if it is smaller, and returns the number of
+    /// bytes that are sent.
     fn put_beside(&self) -> Result<u64> {
         let Some(kept) = &self.kept else { return Ok(self.bytes_count) };
         let brotli_count = fs::metadata(kept)?.len();
@@ -91,7 +92,7 @@ impl SiteFile {
 mod tests {
     use super::*;
 
-    /// As a browser does.
+    /// Decompresses a file like a browser.
     fn decompress(brotli: &Path) -> String {
         let script =
             "process.stdout.write(zlib.brotliDecompressSync(fs.readFileSync(process.argv[1])))";

@@ -1,10 +1,10 @@
-//! The site: Plan at `/`, the operator's page at `/admin`, and what both load.
+//! Builds the site: Plan at `/`, the operator's page at `/admin`, and the files that both load.
 //!
 //! # Invariants
-//! - Whatever lies under `assets/` has a digest of its bytes in its name. A file is named after
-//!   those that it names are, so a change of one changes all that lead to it.
-//! - The service worker knows every file of Plan, and a hash of them all: the app is offline as a
-//!   whole, in one version, or not at all.
+//! - The name of each file below `assets/` contains a digest of its bytes. A file is named after
+//!   the files that it refers to, so a change of one changes the names of all that lead to it.
+//! - The service worker has the list of Plan's files, and a hash of them all: the app is offline
+//!   completely, in one version, or not at all.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +18,10 @@ use super::input_fingerprint::files_below;
 use super::web_paths::{WebPaths, succeed};
 use super::{page, precompress};
 
-/// As `web-assets` knows them again.
+/// The length of a digest in a name, by which `web-assets` recognizes such names.
 const DIGEST_CHARACTERS: usize = 8;
 
-/// A page's sources in `web/`, and its folder in the site.
+/// A page's sources in `web/`, and its directory in the site.
 struct SitePage {
     source: &'static str,
     folder: &'static str,
@@ -30,22 +30,22 @@ struct SitePage {
 const PLAN: SitePage = SitePage { source: "plan", folder: "" };
 const ADMIN: SitePage = SitePage { source: "admin", folder: "admin/" };
 
-/// What esbuild makes of an entry.
+/// The output of esbuild for an entry point.
 struct EsbuildBundle {
     script: String,
     style: Option<String>,
-    /// Fonts and pictures, which it has named itself.
+    /// Fonts and pictures, which esbuild has named.
     others: Vec<PathBuf>,
 }
 
-/// A site in the making.
+/// A site that is being built.
 struct SiteBuilder<'a> {
     places: &'a WebPaths,
     folder: PathBuf,
     names: AssetNames,
 }
 
-/// Makes `target/web/site`, and prints how large it is.
+/// Builds `target/web/site`, and prints its size.
 pub(super) fn build(places: &WebPaths) -> Result<()> {
     let folder = places.out.join("site.next");
     remove(&folder)?;
@@ -60,7 +60,7 @@ pub(super) fn build(places: &WebPaths) -> Result<()> {
 }
 
 impl SiteBuilder<'_> {
-    /// Writes a file, and returns its path with the slash that it begins with.
+    /// Writes a file, and returns its path with a leading slash.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<String> {
         let file = self.folder.join(name);
         fs::create_dir_all(file.parent().context("a file has a folder")?)?;
@@ -68,12 +68,12 @@ impl SiteBuilder<'_> {
         Ok(format!("/{name}"))
     }
 
-    /// The same, with the digest of the bytes in its name.
+    /// Writes a file like [`Self::write`], with the digest of the bytes in its name.
     fn write_asset(&self, name: &str, bytes: &[u8]) -> Result<String> {
         self.write(&format!("assets/{}", with_digest(name, bytes)), bytes)
     }
 
-    /// The wasm, and the worker that loads it.
+    /// Adds the wasm, and the worker that loads it.
     fn add_replica(&mut self) -> Result<Vec<String>> {
         let wasm = self.places.out.join("wasm/replica_bg.wasm");
         let bytes = fs::read(&wasm).with_context(|| format!("cannot read {}", wasm.display()))?;
@@ -87,7 +87,7 @@ impl SiteBuilder<'_> {
         Ok(vec![wasm, worker])
     }
 
-    /// The page's script and style, its HTML that names them, and its other files as they are.
+    /// Adds the page's script and style, the HTML that names them, and copies its other files.
     fn add_page(&mut self, page: &SitePage) -> Result<Vec<String>> {
         let source = self.places.web.join(page.source);
         let bundle = bundle(self.places, page.source, &source.join("src/main.tsx"), &[])?;
@@ -118,7 +118,7 @@ impl SiteBuilder<'_> {
         Ok(paths)
     }
 
-    /// Knows what Plan consists of, so that it can keep it.
+    /// Adds the service worker, with the list of Plan's files that it caches.
     fn add_service_worker(&self, files: &[String]) -> Result<()> {
         let mut hasher = blake3::Hasher::new();
         for path in files {
@@ -133,14 +133,14 @@ impl SiteBuilder<'_> {
     }
 }
 
-/// `main.js` → `main-0A1B2C3D.js`.
+/// Adds the digest to a name: `main.js` → `main-0A1B2C3D.js`.
 fn with_digest(name: &str, bytes: &[u8]) -> String {
     let digest = blake3::hash(bytes).to_hex()[..DIGEST_CHARACTERS].to_ascii_uppercase();
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     format!("{stem}-{digest}.{extension}")
 }
 
-/// Bundles an entry, small; React is Preact there.
+/// Bundles and minifies an entry point; React is replaced by Preact.
 fn bundle(
     places: &WebPaths,
     name: &str,
@@ -176,7 +176,7 @@ fn bundle(
     Ok(bundle)
 }
 
-/// Puts a new folder in the old one's place, unless they are the same.
+/// Replaces an old directory with a new one, unless they are the same.
 pub(super) fn replace(old: &Path, new: &Path) -> Result<()> {
     if contents(old)? == contents(new)? {
         return remove(new);

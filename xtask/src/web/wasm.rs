@@ -1,8 +1,9 @@
-//! The replica for browsers: compiled, and made a module by the library of wasm-bindgen's tool.
+//! Compiles the replica for browsers, and builds a module from it with the library of
+//! wasm-bindgen's tool.
 //!
 //! # Invariants
-//! - The library has the version of the `wasm-bindgen` that the crate is compiled with; it refuses
-//!   any other.
+//! - The library has the same version as the `wasm-bindgen` that the crate is compiled with; it
+//!   refuses any other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,12 +16,12 @@ use super::web_paths::WebPaths;
 use crate::cargo_artifacts;
 
 const PACKAGE: &str = "replica-wasm";
-/// With the pure crates that it stands on: these have to build for browsers without it, too.
+/// The package with the pure crates that it uses, which must also build for browsers without it.
 const PACKAGES: [&str; 6] = ["-p", "crdt", "-p", "protocol", "-p", PACKAGE];
-/// The module is `replica.js`, with `replica_bg.wasm` beside it.
+/// The name of the module: `replica.js`, with `replica_bg.wasm` next to it.
 const NAME: &str = "replica";
 
-/// Makes `target/web/wasm`.
+/// Builds the directory `target/web/wasm`.
 pub(super) fn build(places: &WebPaths) -> Result<()> {
     let compiled = compile(&places.root)?;
     let bytes =
@@ -38,7 +39,7 @@ pub(super) fn build(places: &WebPaths) -> Result<()> {
     input_fingerprint::record_fingerprint(&stamp, &digest)
 }
 
-/// Returns the file that cargo made, wherever its target directory is.
+/// Returns the file that cargo built, in any target directory.
 pub(crate) fn compile(root: &Path) -> Result<PathBuf> {
     let target = ["build", "--profile", "wasm", "--target", "wasm32-unknown-unknown"];
     let made = cargo_artifacts::compile(root, &[&target[..], &PACKAGES].concat())?;

@@ -1,16 +1,17 @@
-//! Where the pages' sources and results are, and the programs that make one from the other.
+//! Defines the paths of the pages' sources and build results, and starts the programs that build
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Where things are.
+/// The paths of a web build.
 pub(crate) struct WebPaths {
     pub(crate) root: PathBuf,
     /// The npm workspace.
     pub(crate) web: PathBuf,
-    /// What is made, but for `web/client/dist`.
+    /// The directory of all build results except `web/client/dist`.
     pub(crate) out: PathBuf,
 }
 
@@ -23,7 +24,7 @@ impl WebPaths {
         Ok(places)
     }
 
-    /// A program that npm installed; it runs in `web/`.
+    /// Returns the command of a program that npm installed; it runs in `web/`.
     pub(crate) fn npm(&self, program: &str) -> Command {
         let mut command = Command::new(self.web.join("node_modules/.bin").join(program));
         command.current_dir(&self.web);

@@ -1,4 +1,4 @@
-//! The callers: tasks that each wait for their transaction before they ask for the next.
+//! Runs the callers: tasks that each wait for their transaction before they request the next.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,23 +10,23 @@ use tokio::task::JoinSet;
 use crate::competitor::Competitor;
 use crate::plan::{Latency, Plan, Request};
 
-/// What the callers saw.
+/// The results of all callers.
 pub(crate) struct CallerResult {
     pub(crate) transactions: usize,
     pub(crate) elapsed: Duration,
     pub(crate) latency_us: Latency,
 }
 
-/// What the callers share.
+/// The state that all callers share.
 struct CallerContext<R> {
     competitor: Arc<R>,
-    /// They repeat.
+    /// Requests to run; after the last one, the first is next.
     requests: Vec<Request>,
-    /// The number of the next one.
+    /// The number of the next request.
     next: AtomicUsize,
-    /// Commits count that return from here …
+    /// The start of the measured time: commits that return before it do not count.
     start: Instant,
-    /// … until here.
+    /// The end of the measured time: commits that return from then on do not count.
     end: Instant,
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn measure<R: Competitor>(
     Ok(CallerResult { transactions: waits.len(), elapsed, latency_us: percentiles(&waits) })
 }
 
-/// One caller; returns its waits within the measured time.
+/// Runs one caller and returns its waits within the measured time.
 async fn call<R: Competitor>(shared: Arc<CallerContext<R>>) -> anyhow::Result<Vec<Duration>> {
     let mut waits = Vec::new();
     let mut asked = now();
@@ -68,10 +68,10 @@ async fn call<R: Competitor>(shared: Arc<CallerContext<R>>) -> anyhow::Result<Ve
     Ok(waits)
 }
 
-/// Of at least one wait, sorted.
+/// Returns the percentiles of at least one wait; the waits are sorted.
 fn percentiles(waits: &[Duration]) -> Latency {
     let us = |wait: Duration| wait.as_secs_f64() * 1e6;
-    // The smallest wait that so many percent of all did not exceed.
+    // The percentile is the smallest wait that this percentage of all waits did not exceed.
     let at = |percent: usize| us(waits[(waits.len() * percent).div_ceil(100) - 1]);
     Latency { p50: at(50), p95: at(95), p99: at(99), max: us(waits[waits.len() - 1]) }
 }

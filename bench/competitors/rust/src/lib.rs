@@ -1,5 +1,5 @@
-//! What the Rust drivers share: reading the plan, the callers that each wait for their
-//! transaction, and the answer.
+//! Contains the code that the Rust drivers share: reading the plan, the callers that each wait for
+//! their transaction, and the answer.
 //!
 //! A driver is a type that implements [`Competitor`] and a `main` that calls [`drive`]. The plan
 //! and the answer are Warren's Format 7.
@@ -9,7 +9,7 @@
 //!   seconds.
 //!
 //! # Not here
-//! - How a library runs a transaction → the driver of that library, beside this one.
+//! - How a library runs a transaction → the driver of that library, next to this crate.
 
 mod callers;
 mod competitor;
@@ -30,7 +30,7 @@ pub const CREDIT_SQL: &str = "UPDATE account SET balance = balance + 1 WHERE id 
 pub const DEBIT_SQL: &str = "UPDATE account SET balance = balance - 1 WHERE id = ?";
 pub const BALANCE_SQL: &str = "SELECT balance FROM account WHERE id = ?";
 
-/// The whole program of a driver.
+/// Runs the whole program of a driver.
 pub fn drive<R: Competitor>() -> ExitCode {
     let (line, code) = match answer::<R>() {
         Ok(answer) => (answer, ExitCode::SUCCESS),
@@ -44,7 +44,7 @@ pub fn drive<R: Competitor>() -> ExitCode {
     }
 }
 
-/// The version of a library that the driver's lock file names.
+/// Returns the version of a library that the driver's lock file names.
 pub fn locked_version(lock: &str, library: &str) -> anyhow::Result<String> {
     let name = format!("name = \"{library}\"");
     let after = lock.lines().skip_while(|line| *line != name).nth(1);
@@ -53,13 +53,13 @@ pub fn locked_version(lock: &str, library: &str) -> anyhow::Result<String> {
     Ok(version.with_context(|| format!("the lock file has no {library}"))?.to_owned())
 }
 
-/// The compiler that built the driver.
+/// Returns the version of the compiler that built the driver.
 pub fn runtime() -> String {
     env!("COMPETITOR_RUNTIME").to_owned()
 }
 
 fn answer<R: Competitor>() -> anyhow::Result<String> {
-    // The runtime that `#[tokio::main]` would start.
+    // This is the runtime that `#[tokio::main]` would start.
     let runtime = tokio::runtime::Runtime::new().context("starting tokio")?;
     runtime.block_on(async {
         if std::env::args().nth(1).as_deref() == Some("about") {

@@ -1,11 +1,11 @@
-//! The plan and the answer: Warren's Format 7.
+//! Defines the plan and the answer: Warren's Format 7.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
 
-/// What to do.
+/// The work to do: a database, the requests, and for how long to run them.
 #[derive(Debug, Deserialize)]
 pub struct Plan {
     pub database: PathBuf,
@@ -17,11 +17,12 @@ pub struct Plan {
     pub concurrency: usize,
     pub synchronous: Synchronous,
     pub cache_kib: u32,
-    /// How often to read the credit's balance before each transaction, one statement each time.
+    /// The number of times to read the credit's balance before each transaction, one statement
+    /// each time.
     pub reads: usize,
 }
 
-/// `PRAGMA synchronous`.
+/// A value of `PRAGMA synchronous`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Synchronous {
@@ -29,16 +30,16 @@ pub enum Synchronous {
     Full,
 }
 
-/// What one caller asks for.
+/// One transaction that a caller runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     pub credit: i64,
     pub debit: i64,
-    /// How often it reads the credit's balance first.
+    /// The number of times to read the credit's balance first.
     pub reads: usize,
 }
 
-/// Who drives.
+/// The identification of a driver.
 #[derive(Debug, Serialize)]
 pub struct About {
     pub driver: &'static str,
@@ -49,7 +50,7 @@ pub struct About {
     pub concurrent: bool,
 }
 
-/// As SQLite answers the PRAGMAs of these names.
+/// The settings as SQLite returns them for the PRAGMAs of these names.
 #[derive(Debug, Serialize)]
 pub struct Settings {
     pub journal_mode: String,
@@ -76,12 +77,12 @@ pub(crate) struct Latency {
 }
 
 impl Plan {
-    /// What `PRAGMA cache_size` takes: negative means KiB.
+    /// Returns the value for `PRAGMA cache_size`: negative means KiB.
     pub fn cache_size(&self) -> i64 {
         -i64::from(self.cache_kib)
     }
 
-    /// One request for each pair.
+    /// Reads the pairs and returns one request for each.
     pub(crate) fn read_requests(&self) -> anyhow::Result<Vec<Request>> {
         let bytes = std::fs::read(&self.pairs)
             .with_context(|| format!("reading {}", self.pairs.display()))?;

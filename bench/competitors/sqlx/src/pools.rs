@@ -1,4 +1,4 @@
-//! The pools, and the work on them.
+//! Contains the connection pools and the work on them.
 
 use competitor::{Plan, Request, Synchronous};
 use sqlx::sqlite::{
@@ -7,8 +7,8 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Connection, Decode, Sqlite, Type};
 
-/// SQLite lets one connection write at a time: with more of them they would wait for each other
-/// in SQLite's busy handler, which sleeps, instead of in the pool's queue, which is fair.
+/// SQLite lets one connection write at a time: several writers would wait for each other in
+/// SQLite's busy handler, which sleeps, instead of in the pool's queue, which is fair.
 const WRITERS: u32 = 1;
 
 pub(crate) struct Pools {
@@ -29,7 +29,7 @@ impl Pools {
             .pragma("cache_size", plan.cache_size().to_string());
         let readers = std::thread::available_parallelism().map_or(1, usize::from);
         let readers = u32::try_from(readers).unwrap_or(u32::MAX);
-        // A file on this machine does not go away: the ping before each use would be for nothing.
+        // A file on this machine does not go away, so a ping before each use would be wasted.
         let pool = || SqlitePoolOptions::new().test_before_acquire(false);
         let writer = pool().max_connections(WRITERS).connect_with(options.clone()).await?;
         let readers = pool().max_connections(readers).connect_with(options.read_only(true)).await?;

@@ -1,4 +1,4 @@
-//! The driver of `tokio-rusqlite`: one connection, on a thread of its own that gets closures.
+//! Drives `tokio-rusqlite`: one connection on its own thread, to which closures are sent.
 
 use std::process::ExitCode;
 
@@ -7,8 +7,8 @@ use competitor::{About, Competitor, Plan, Request, Settings};
 use rusqlite::TransactionBehavior::Immediate;
 use tokio_rusqlite::Connection;
 
-/// Reads and writes go over the one connection, in one closure: another connection for the reads
-/// costs a second way to a thread and back.
+/// The connection for reads and writes, which share one closure: another connection for the reads
+/// would cost a second way to a thread and back.
 struct TokioRusqlite(Connection);
 
 impl Competitor for TokioRusqlite {

@@ -1,10 +1,11 @@
-//! From a password to a key: argon2id, version 1.3, one lane, 32 bytes.
+//! Key derivation from a password: argon2id, version 1.3, one lane, 32 bytes.
 //!
 //! # Invariants
-//! - The memory that argon2 fills is zeroised, because its last block gives the key.
+//! - The memory that argon2 fills is zeroized, because the key can be computed from its last block.
 //!
 //! # Not here
-//! - How many run at once: each takes its memory for its time, so the server bounds them.
+//! - A bound on concurrent derivations → the server, because each needs its memory for its
+//!   duration.
 
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use zeroize::Zeroizing;
@@ -13,17 +14,18 @@ use super::key_wrap::WrappingKey;
 use super::password::Password;
 use crate::error::{Error, Result};
 
-/// RFC 9106 §3.1 recommends 16 bytes.
+/// The length of a salt. RFC 9106 §3.1 recommends 16 bytes.
 pub(crate) const SALT_BYTES: usize = 16;
-/// Of a stored cost. What is above was never written by this program, and would be a way to fill
-/// its memory.
+/// The maximum of a stored cost. This program never writes a higher one, and accepting it would
+/// allow filling the server's memory.
 const MEMORY_KIB_MAX: u32 = 1 << 20;
 const PASSES_MAX: u32 = 100;
-/// Without threads, more lanes would only help who has some.
+/// The number of lanes. This program uses no threads for it, so more lanes would only help
+/// attackers who do.
 const LANES: u32 = 1;
 
-/// What one guess of a password costs: the server at each login, and whoever stole the accounts
-/// file.
+/// The cost of hashing a password: for the server at each login, and for each guess of an attacker
+/// who has stolen the accounts file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KdfCost {
     memory_kib: u32,
@@ -31,13 +33,13 @@ pub struct KdfCost {
 }
 
 impl KdfCost {
-    /// 64 MiB, three passes: RFC 9106's second recommendation, on one lane. 0.14 to 0.24 s where
-    /// measured.
+    /// The default cost, 64 MiB and three passes: RFC 9106's second recommendation, on one lane. It
+    /// took 0.14 to 0.24 s where measured.
     pub const DEFAULT: Self = Self { memory_kib: 64 << 10, passes: 3 };
-    /// 19 MiB, two passes: OWASP's minimum, for machines with little memory.
+    /// The minimum cost, 19 MiB and two passes: OWASP's minimum, for machines with little memory.
     pub const FLOOR: Self = Self { memory_kib: 19 << 10, passes: 2 };
 
-    /// 8 KiB: guessed in no time. For tests, which make many accounts.
+    /// Creates a cost of 8 KiB for tests, which create many accounts. It is guessed in no time.
     pub const fn insecure_for_tests(passes: u32) -> Self {
         Self { memory_kib: Params::MIN_M_COST, passes }
     }

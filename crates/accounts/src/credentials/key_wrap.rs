@@ -1,24 +1,24 @@
-//! A vault's key, wrapped: encrypted under a key that only a password or a token gives.
+//! Key wraps: a vault's key, encrypted under a key that only a password or a token gives.
 //!
-//! XChaCha20-Poly1305, whose nonce is long enough to be random:
+//! The cipher is XChaCha20-Poly1305, whose nonce is long enough to be random:
 //!
 //! ```text
 //! bytes        0 … 23     24 … 55           56 … 71
 //! wrapped key  nonce      encrypted key     tag
 //!
 //! associated data of a password's wrap:  "warren password wrap 1" vault
-//! associated data of a token's wrap:     "warren token wrap 1" vault client
+//! associated data of a token's wrap:     "warren token wrap 1" vault device
 //! ```
-//! with the vault's 32 and the client's 16 hex digits as text. The number in the label is the
-//! format's version.
+//! with the vault's 32 and the device's 16 hex digits as text. The number in the label is the
+//! version of the format.
 //!
 //! # Invariants
-//! - A wrap opens only in the row that it was made for: one moved to another account or device is
-//!   refused.
+//! - A wrap opens only in the row for which it was created: if it is moved to another account or
+//!   device, it is refused.
 //! - Opening a wrap proves the password or the token; there is no other proof.
 //!
 //! # Not here
-//! - Where wrapping keys come from → `kdf.rs`, `token.rs`.
+//! - The origin of wrapping keys → `kdf.rs`, `token.rs`.
 
 use chacha20poly1305::aead::inout::InOutBuf;
 use chacha20poly1305::{AeadInOut, KeyInit, XChaCha20Poly1305};
@@ -32,7 +32,7 @@ const NONCE_BYTES: usize = 24;
 const KEY_BYTES: usize = 32;
 const TAG_BYTES: usize = 16;
 
-/// What is stored; without the wrapping key, noise.
+/// A wrapped key as it is stored. Without the wrapping key, it is noise.
 pub(crate) type WrappedKey = [u8; NONCE_BYTES + KEY_BYTES + TAG_BYTES];
 
 /// The row that a wrapped key belongs to.
@@ -67,8 +67,8 @@ impl WrappingKey {
         wrapped
     }
 
-    /// `None` if this is not the key that it was wrapped with, or not the row that it was wrapped
-    /// for.
+    /// Decrypts a wrapped key. Returns `None` if it was wrapped with another key or for another
+    /// row.
     pub(crate) fn unwrap(
         &self,
         wrapped: &WrappedKey,

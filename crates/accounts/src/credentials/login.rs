@@ -1,12 +1,12 @@
-//! A login: the name by which a user is known, in its one stored form.
+//! Logins: the names of users, in their one stored form.
 //!
 //! # Invariants
-//! - 1 to 64 of `a-z 0-9 . _ @ + -`, the first a letter or a digit: safe in a log line, a URL and a
-//!   terminal.
-//! - Lower case, so that `Ada` and `ada` are one account.
+//! - A login has 1 to 64 of `a-z 0-9 . _ @ + -`, the first a letter or a digit, so it is safe in a
+//!   log line, a URL and a terminal.
+//! - A login is in lower case, so that `Ada` and `ada` are one account.
 //!
 //! # Not here
-//! - File names: those come from [`crate::VaultId`], never from a login.
+//! - File names, which come from [`crate::VaultId`] and never from a login.
 
 use std::fmt;
 
@@ -71,8 +71,8 @@ mod tests {
         {
             check(text, None);
         }
-        // Not ASCII, though it looks or lower-cases like it: a Cyrillic a, a dotted I, the Kelvin
-        // sign.
+        // These are not ASCII, though they look or lower-case like it: a Cyrillic a, a dotted I,
+        // the Kelvin sign.
         for text in ["аda", "İda", "\u{212a}"] {
             check(text, None);
         }

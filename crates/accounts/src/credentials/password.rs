@@ -1,7 +1,7 @@
-//! A password: bytes that only the key derivation sees, and hashers with a key of their own.
+//! Passwords: bytes that only the key derivation and keyed hashers can read.
 //!
 //! # Invariants
-//! - The text is zeroised on drop, also when it is refused. There is no `Debug`, `Display` or
+//! - The text is zeroized on drop, even if it is refused. There is no `Debug`, `Display` or
 //!   `PartialEq`.
 
 use std::hash::{Hash, Hasher};
@@ -24,7 +24,7 @@ impl Password {
         }
     }
 
-    /// A password by the rule of Actual's apps, which have no least length: anything but nothing.
+    /// Parses a password by the rule of Actual's apps, which have no minimum length except 1.
     pub fn parse_any_length(text: impl Into<Zeroizing<String>>) -> Result<Self> {
         let text = text.into();
         if (1..=PASSWORD_BYTES_MAX).contains(&text.len()) {
@@ -39,7 +39,7 @@ impl Password {
     }
 }
 
-/// For who has to recognise a password that is tried again, without keeping it.
+/// Lets a caller recognize a password that is tried again, without storing it.
 impl Hash for Password {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_bytes().hash(state);

@@ -1,8 +1,8 @@
-//! What an account's row says of its password: the vault's key, wrapped under it, and which wrap
-//! that is.
+//! Password records: the vault's key in an account's row, wrapped under the password, with the
+//! number of that wrap.
 //!
 //! # Not here
-//! - What a wrap is made of → `key_wrap.rs`. Who may change a password → `accounts.rs`.
+//! - The format of a wrap → `key_wrap.rs`. Checks before a password changes → `accounts.rs`.
 
 use engine::DatabaseKey;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
@@ -14,7 +14,8 @@ use super::random;
 use crate::error::Result;
 use crate::id::{AccountId, VaultId, vault_of_column};
 
-/// A key wrapped under a password, and what turns the password into the wrapping key.
+/// A key wrapped under a password, with the parameters that turn the password into the wrapping
+/// key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PasswordWrappedKey {
     pub(crate) cost: KdfCost,
@@ -22,12 +23,12 @@ pub(crate) struct PasswordWrappedKey {
     pub(crate) wrapped_key: WrappedKey,
 }
 
-/// What a login is checked against.
+/// The record that a login is checked against.
 pub(crate) struct PasswordRecord {
     pub(crate) account: AccountId,
     pub(crate) vault: VaultId,
     pub(crate) wrap: PasswordWrappedKey,
-    /// Counts the account's wraps, from 0.
+    /// The number of the account's wrap, from 0.
     wrap_number: u32,
 }
 
@@ -51,15 +52,15 @@ impl PasswordWrappedKey {
 }
 
 impl PasswordRecord {
-    /// Takes the place of an account that is not there. To open it is to forge a tag under a key
-    /// that depends on a salt drawn a moment ago.
+    /// Creates a record that replaces a missing account's. Opening it would require forging a tag
+    /// under a key that depends on a salt drawn just now.
     pub(crate) fn dummy(cost: KdfCost) -> Self {
         let wrap = PasswordWrappedKey { cost, salt: random::bytes(), wrapped_key: random::bytes() };
         Self { account: AccountId(0), vault: VaultId::generate(), wrap, wrap_number: 0 }
     }
 
-    /// Stores another wrap, and returns its number; `None`, and nothing done, if the account has
-    /// another one by now.
+    /// Stores another wrap and returns its number. If the account's wrap has changed in the
+    /// meantime, stores no wrap and returns `None`.
     pub(crate) fn replace_wrap(
         &self,
         db: &Connection,
@@ -87,7 +88,7 @@ pub(crate) fn password_record_from_row(row: &SqlRow<'_>) -> Result<PasswordRecor
     })
 }
 
-/// `None` if there is no such account.
+/// Returns the number of an account's wrap, or `None` if the account does not exist.
 pub(crate) fn wrap_number(db: &Connection, account: AccountId) -> Result<Option<u32>> {
     let mut statement = db.prepare_cached("SELECT wrap_number FROM account WHERE id = ?1")?;
     Ok(statement.query_row([account.0], |row| row.get(0)).optional()?)

@@ -1,12 +1,14 @@
-//! Randomness: the one place of this crate that asks the operating system for it.
+//! Randomness: the only file of this crate that requests it from the operating system.
 
+/// Fills `bytes` with randomness.
+///
 /// # Panics
-/// If the operating system has no randomness to give; nothing secret can be made then.
+/// Panics if the operating system provides no randomness, because secrets cannot be created then.
 pub(crate) fn fill(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the operating system gives random bytes");
 }
 
-/// Random bytes that are no secret: a salt, a nonce.
+/// Returns random bytes that are not secret: a salt or a nonce.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     fill(&mut bytes);

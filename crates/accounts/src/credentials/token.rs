@@ -1,24 +1,24 @@
-//! A device's token: 256 random bits that authenticate the device and unwrap the vault's key.
+//! Device tokens: 256 random bits that authenticate the device and unwrap the vault's key.
 //!
 //! ```text
 //! token     32 random bytes; as text `warren_` and 43 characters of base64url without padding
 //! hash      HKDF-SHA256(token, info "warren token hash 1"), 32 bytes, stored and indexed
 //! wrapping  HKDF-SHA256(token, info "warren vault key 1"), 32 bytes, never stored
 //! ```
-//! The hash says nothing about the wrapping key: HKDF's outputs for different infos are
+//! The hash reveals no information about the wrapping key: HKDF's outputs for different infos are
 //! independent.
 //!
-//! Apps that were made for another server bring, or expect, tokens of another shape: a *foreign*
-//! text. Its token is HKDF-SHA256(text, info "warren foreign token 1"), so all else is the same.
+//! Apps for another server bring, or expect, tokens of another form: a *foreign* text. Its token is
+//! HKDF-SHA256(text, info "warren foreign token 1"), so all else is the same.
 //!
-//! A token is looked up by its hash through an index, in time that depends on the hashes compared.
-//! That gives nothing away: to learn where a comparison ends, an attacker would have to choose
-//! hashes, and can only choose tokens; and a hash that was learned leads back neither to a token
-//! nor to the key.
+//! A token is looked up by its hash through an index, in a time that depends on the compared
+//! hashes. That leaks no information: to learn where a comparison ends, an attacker would have to
+//! choose hashes, but can only choose tokens; and a known hash leads back neither to a token nor to
+//! the key.
 //!
 //! # Invariants
-//! - The bytes are zeroised on drop, and there is no `Debug`.
-//! - One token has one text: what the encoder does not write, the parser refuses.
+//! - The bytes are zeroized on drop, and there is no `Debug`.
+//! - One token has one text: the parser refuses any text that the encoder does not write.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -35,18 +35,18 @@ const HASH_INFO: &[u8] = b"warren token hash 1";
 const WRAPPING_INFO: &[u8] = b"warren vault key 1";
 const FOREIGN_INFO: &[u8] = b"warren foreign token 1";
 
-/// A UUID has 36 characters, of which 122 bits are random.
+/// The minimum length of a foreign text. A UUID has 36 characters, of which 122 bits are random.
 const FOREIGN_BYTES_MIN: usize = 32;
 const FOREIGN_BYTES_MAX: usize = 1_024;
 
-/// 32 bytes in base64 without padding.
+/// The length of 32 bytes in base64 without padding.
 const BASE64_CHARACTERS: usize = 43;
 
-/// A device's secret.
+/// A device's secret token.
 #[derive(Clone)]
 pub struct DeviceToken(Zeroizing<[u8; 32]>);
 
-/// What the server keeps to recognise a token.
+/// The hash by which the server recognizes a token.
 pub(crate) type TokenHash = [u8; 32];
 
 impl DeviceToken {
@@ -66,8 +66,9 @@ impl DeviceToken {
         }
     }
 
-    /// The token of a text that another server gave, or that its apps expect: at least 122 random
-    /// bits, which is the caller's to see to. [`Error::InvalidToken`] if it is too short or long.
+    /// Derives the token of a text that another server issued or its apps expect. The caller must
+    /// ensure at least 122 random bits. Returns [`Error::InvalidToken`] if the text is too short or
+    /// too long.
     pub fn from_foreign_text(text: &str) -> Result<Self> {
         if !(FOREIGN_BYTES_MIN..=FOREIGN_BYTES_MAX).contains(&text.len()) {
             return Err(Error::InvalidToken);
@@ -75,7 +76,7 @@ impl DeviceToken {
         Ok(Self(derive(text.as_bytes(), FOREIGN_INFO)))
     }
 
-    /// The text that the device keeps. Do not log it.
+    /// Returns the text that the device stores. Do not log it.
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(String::with_capacity(PREFIX.len() + BASE64_CHARACTERS));
         text.push_str(PREFIX);
@@ -96,7 +97,7 @@ impl DeviceToken {
     }
 }
 
-/// HKDF-SHA256 (RFC 5869) without salt: what a secret is for one purpose, `info`.
+/// Derives a secret for one purpose, `info`, with HKDF-SHA256 (RFC 5869) without a salt.
 pub(crate) fn derive(secret: &[u8], info: &[u8]) -> Zeroizing<[u8; 32]> {
     let mut output = Zeroizing::new([0; 32]);
     Hkdf::<Sha256>::new(None, secret)
@@ -154,7 +155,8 @@ mod tests {
 
     #[test]
     fn derived_values_are_those_of_the_format() {
-        // Computed with Python's hmac, as RFC 5869 says, for the token 00 01 02 … 1f.
+        // The values were computed with Python's hmac according to RFC 5869, for the token 00 01 02
+        // … 1f.
         let token = DeviceToken(Zeroizing::new(std::array::from_fn(|i| u8::try_from(i).unwrap())));
         let hex = |bytes: [u8; 32]| bytes.map(|byte| format!("{byte:02x}")).concat();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The lines of the list, and what a list says (Format 6).
+//! The lines of the revocation list and their parser (Format 6).
 //!
 //! ```text
 //! device <id>                                                            a device was revoked
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! # Invariants
-//! - A line begins with a line feed and ends with its checksum. So what a torn write left becomes a
-//!   damaged line of its own, and never takes the next line with it.
+//! - A line begins with a line feed and ends with its checksum. So the rest of a torn write becomes
+//!   a damaged line of its own and never damages the next line.
 
 use sha2::{Digest, Sha256};
 
@@ -19,12 +19,12 @@ use crate::id::{DeviceId, VaultId, hex};
 
 const CHECKSUM_BYTES: usize = 8;
 
-/// What must not come back with an older accounts file.
+/// A revocation that must stay in effect with an older accounts file.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Revocation {
     Device(DeviceId),
     Account(VaultId),
-    /// The wrap, and which of the account's it is (`account.wrap_number`).
+    /// The new wrap of a password, after its number in the account (`account.wrap_number`).
     Password(VaultId, u32, PasswordWrappedKey),
 }
 
@@ -33,7 +33,7 @@ impl Revocation {
         line(&self.to_words())
     }
 
-    /// Says that this revocation was rolled back.
+    /// Returns the line that records that this revocation was rolled back.
     pub(crate) fn to_cancelling_line(&self) -> String {
         line(&format!("cancelled {}", checksum(&self.to_words())))
     }
@@ -59,15 +59,15 @@ fn checksum(words: &str) -> String {
     hex(&Sha256::digest(words)[..CHECKSUM_BYTES])
 }
 
-/// A list, as it was read.
+/// A list as it was read.
 pub struct ParsedRevocations {
-    /// In the order of the list, without those that were cancelled.
+    /// The revocations in the order of the list, without cancelled ones.
     pub(crate) in_effect: Vec<Revocation>,
     damaged_lines: Vec<usize>,
 }
 
 impl ParsedRevocations {
-    /// Reads a list. Damaged lines are left out, and change nothing about the others.
+    /// Parses a list. Damaged lines are skipped and do not affect the others.
     pub fn parse(list: &[u8]) -> Self {
         let mut listed: Vec<(&str, Revocation)> = Vec::new();
         let mut damaged_lines = Vec::new();
@@ -88,12 +88,12 @@ impl ParsedRevocations {
         Self { in_effect, damaged_lines }
     }
 
-    /// How many devices, accounts and passwords are on the list.
+    /// Returns the number of devices, accounts and passwords on the list.
     pub fn count(&self) -> usize {
         self.in_effect.len()
     }
 
-    /// The numbers of the lines, from 1, that are not as they were written.
+    /// Returns the numbers of the damaged lines, from 1.
     pub fn damaged_lines(&self) -> &[usize] {
         &self.damaged_lines
     }
@@ -101,9 +101,9 @@ impl ParsedRevocations {
 
 enum RevocationLine<'l> {
     Empty,
-    /// With its checksum.
+    /// A revocation, after the checksum of its line.
     Revocation(&'l str, Revocation),
-    /// With the checksum of the line that does not count.
+    /// A cancellation, with the checksum of the cancelled line.
     Cancelled(&'l str),
 }
 
@@ -184,7 +184,7 @@ mod tests {
                 let list = [&list(&written), &whole.as_bytes()[..length], &list(&written)].concat();
                 let read = ParsedRevocations::parse(&list);
                 assert!(read.in_effect == [&written[..], &written].concat(), "{length}");
-                // A line feed alone is no line.
+                // A line feed alone is not a damaged line.
                 let damaged: &[usize] = if length == 1 { &[] } else { &[5] };
                 assert_eq!(read.damaged_lines(), damaged, "{length}");
             }
@@ -202,7 +202,7 @@ mod tests {
                 let read = ParsedRevocations::parse(&damaged);
                 let is_of_list = |found: &Revocation| written.contains(found);
                 assert!(read.in_effect.iter().all(is_of_list), "{at}, {bit}");
-                // Where two lines become one, both are lost.
+                // If two lines become one, both are lost.
                 let is_end = sound[at] == b'\n' && at > 0;
                 assert!(read.count() >= if is_end { 1 } else { 2 }, "{at}, {bit}");
                 assert!(!read.damaged_lines().is_empty(), "{at}, {bit}");

@@ -1,4 +1,4 @@
-//! What an operator sees of many accounts.
+//! Tests of the operator's queries over many accounts.
 
 use accounts::{AccountPageQuery, AccountSortBy, AccountSummary, AccountTotals, VaultId};
 
@@ -33,7 +33,7 @@ fn accounts_are_found_and_put_in_order() {
     for (place, name) in ["dan", "ada", "cyd", "bob"].into_iter().enumerate() {
         let now_ms = NOW + place as u64;
         let unlocked = fixture.accounts.add(&login(name), &password(name), now_ms).unwrap();
-        // One device, two, one, none.
+        // The accounts have one device, two, one and none.
         for _ in 0..[1, 2, 1, 0][place] {
             fixture.register(&unlocked, None);
         }
@@ -53,7 +53,7 @@ fn accounts_are_found_and_put_in_order() {
     let found = AccountPageQuery { search: "d".to_owned(), ..all() };
     assert_eq!(ordered(&found, AccountSortBy::Login), ["ada", "cyd", "dan"]);
     assert_eq!(fixture.accounts.count_matching("d").unwrap(), 3);
-    // No pattern, just text.
+    // The search is plain text, not a pattern.
     let none = AccountPageQuery { search: "%".to_owned(), ..all() };
     assert_eq!(ordered(&none, AccountSortBy::Login), [""; 0]);
 }

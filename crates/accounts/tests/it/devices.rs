@@ -1,4 +1,4 @@
-//! Devices and their tokens.
+//! Tests of devices and their tokens.
 
 use super::*;
 
@@ -41,7 +41,8 @@ fn a_revoked_device_goes_with_those_that_it_registered_and_others_stay() {
     }
     let again = fixture.accounts.revoke(ada.account, &laptop.device_id);
     assert!(matches!(again, Err(Error::NotFound)), "{again:?}");
-    // What the revoked token opened while it was valid registers nothing any more.
+    // An account that was unlocked with the revoked token while it was valid cannot register
+    // devices.
     let registered = fixture.accounts.register(&ada, Some(&laptop.device_id), NOW);
     assert!(matches!(registered, Err(Error::NotFound)));
 }

@@ -1,4 +1,4 @@
-//! The encryption mode of an account, and devices that go over to the e2ee set.
+//! Tests of an account's encryption mode, and of devices that move to the e2ee set.
 
 use accounts::MessageSet;
 use crdt::EncryptionMode;
@@ -46,7 +46,7 @@ fn devices_go_over_one_by_one_and_new_ones_begin_there() {
         (moved.encryption_mode, moved.has_plaintext),
         (Some(EncryptionMode::EndToEnd(KEY)), true)
     );
-    // The other reads what it did, and is told.
+    // The other device still reads the plain set and gets the new encryption mode.
     let left = set(&fixture, &two);
     assert_eq!((left.encryption_mode, left.e2ee_vault.clone()), (moved.encryption_mode, None));
     assert_eq!(ada.message_vault(&left).vault, ada.vault);

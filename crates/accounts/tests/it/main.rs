@@ -1,4 +1,4 @@
-//! Accounts in a real file: passwords, devices, and what the file gives away.
+//! Tests of accounts in a real file: passwords, devices, and secrets that the file must not reveal.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests, and so are their helpers")]
 
 use std::path::Path;
@@ -53,13 +53,13 @@ impl AccountsFixture {
         self.accounts.register(unlocked, registered_by, NOW).unwrap()
     }
 
-    /// A connection of one's own, as an attacker or a repair would have.
+    /// Opens a separate connection, as an attacker or a repair would.
     fn sql(&self) -> Connection {
         Connection::open(self.data.path().join("accounts.sqlite")).unwrap()
     }
 }
 
-/// The accounts as a process of its own sees them.
+/// Opens the accounts as a separate process does.
 fn open(data: &Path, kdf: KdfCost) -> (Arc<Accounts>, Databases) {
     let databases = Databases::start(EngineLimits::default()).unwrap();
     let accounts = Accounts::open(&databases, data, kdf).unwrap();
@@ -85,7 +85,7 @@ fn login(name: &str) -> Login {
     Login::parse(name).unwrap()
 }
 
-/// The password that a fixture's account has.
+/// Returns the password of a fixture's account.
 fn password(name: &str) -> Password {
     secret(&format!("{name}'s secret password"))
 }

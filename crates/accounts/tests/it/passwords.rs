@@ -1,4 +1,4 @@
-//! Accounts and their passwords.
+//! Tests of accounts and their passwords.
 
 use std::sync::Barrier;
 use std::thread;
@@ -42,7 +42,7 @@ fn an_account_takes_another_login_with_all_that_it_has() {
     let unlocked = fixture.accounts.unlock(&login("eve"), &password("ada")).unwrap();
     assert_eq!(unlocked.vault, ada.vault);
     assert_eq!(fixture.accounts.authenticate(&device.token).unwrap().login, login("eve"));
-    // One that was made since is not touched.
+    // An account that was created since then is not affected.
     fixture.accounts.remove(&login("eve")).unwrap();
     fixture.add("ida");
     let gone = fixture.accounts.rename(&ada, &login("eve"));

@@ -1,4 +1,4 @@
-//! What was revoked, applied to older copies of the accounts file.
+//! Tests that apply revocations to older copies of the accounts file.
 
 use std::fs;
 
@@ -6,13 +6,13 @@ use accounts::{AppliedRevocations, RESTORING, REVOCATIONS_FILE};
 
 use super::*;
 
-/// Counts that are not 0, as of a list and a file without damage.
+/// Returns the result of applying a list when neither the list nor the file is damaged.
 fn applied(applied_count: u64) -> AppliedRevocations {
     AppliedRevocations { applied_count, ..AppliedRevocations::default() }
 }
 
 impl AccountsFixture {
-    /// The accounts file as it is now.
+    /// Returns a copy of the current accounts file.
     fn copy(&self) -> Vec<u8> {
         let copy = TempDir::new().unwrap();
         let path = copy.path().join("copy.sqlite");
@@ -20,12 +20,12 @@ impl AccountsFixture {
         fs::read(path).unwrap()
     }
 
-    /// What was revoked until now.
+    /// Returns the revocation list.
     fn list(&self) -> Vec<u8> {
         fs::read(self.data.path().join(REVOCATIONS_FILE)).unwrap()
     }
 
-    /// A data directory with this accounts file and this list.
+    /// Creates a data directory with this accounts file and this list.
     fn of_files(accounts: &[u8], list: &[u8]) -> Self {
         let data = TempDir::new().unwrap();
         fs::write(data.path().join("accounts.sqlite"), accounts).unwrap();
@@ -63,14 +63,14 @@ fn an_older_copy_gets_what_was_revoked_since() {
     assert!(!is_unknown(&older, &lost.token));
     let found = older.accounts.apply_revocations().unwrap();
     let removed_vaults = vec![bob.vault, further];
-    // The device, the last of the passwords, and the account.
+    // The three changes are the device, the last of the passwords, and the account.
     assert_eq!(found, AppliedRevocations { removed_vaults, ..applied(3) });
     assert!(is_unknown(&older, &lost.token) && is_unknown(&older, &of_bob.token));
     assert!(!is_unknown(&older, &kept.token));
     let opens = [old, first, second].map(|password| older.has_password("ada", password));
     assert_eq!(opens, [false, false, true]);
     assert_eq!(older.accounts.apply_revocations().unwrap(), applied(0));
-    // It is what the file says that was not lost.
+    // The accounts file itself had all of these changes already.
     assert_eq!(fixture.accounts.apply_revocations().unwrap(), applied(0));
 }
 

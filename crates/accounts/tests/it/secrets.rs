@@ -1,4 +1,4 @@
-//! What the accounts file gives away: nothing that opens anything.
+//! Checks that the accounts file contains no data that opens a vault.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use rusqlite::params;
 
 use super::*;
 
-/// Every file in the data directory, WAL and all, as one string of bytes.
+/// Returns the bytes of all files in the data directory, including the WAL.
 fn raw_bytes(data: &Path) -> Vec<u8> {
     let files = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
     files.flat_map(|path| fs::read(path).unwrap()).collect()
@@ -65,8 +65,9 @@ fn a_revoked_wrap_does_not_stay_in_the_file() {
 fn a_passwords_wrap_opens_on_no_other_accounts_row() {
     let fixture = AccountsFixture::new();
     let (_ada, _eve) = (fixture.add("ada"), fixture.add("eve"));
-    // Eve puts her password's wrap, salt and all, on Ada's account: unless the wrap is bound to the
-    // vault, her password is accepted there, and Ada's vault is opened with a wrong key.
+    // Eve copies her password's wrap with its salt to Ada's account. If the wrap were not bound to
+    // the vault, her password would be accepted there, and Ada's vault would be opened with a wrong
+    // key.
     let copied = fixture.sql().execute(
         "UPDATE account SET (kdf_salt, wrapped_key) =
              (SELECT kdf_salt, wrapped_key FROM account WHERE login = 'eve') WHERE login = 'ada'",
@@ -77,7 +78,7 @@ fn a_passwords_wrap_opens_on_no_other_accounts_row() {
     assert!(matches!(unlocked, Err(Error::WrongPassword)), "{unlocked:?}");
 }
 
-/// Puts the wrap of `source`, and the hash by which it is found, on `target`'s row.
+/// Copies the wrap of `source`, and the hash by which it is found, to `target`'s row.
 fn check_moved_wrap(
     fixture: &AccountsFixture,
     source: &DeviceCredentials,

@@ -1,4 +1,4 @@
-//! Sub-vaults of an account.
+//! Tests of an account's sub-vaults.
 
 use super::*;
 

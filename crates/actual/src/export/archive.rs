@@ -1,4 +1,5 @@
-//! The ZIP archive that apps upload and import: the budget's database, and what is beside it.
+//! Reads and writes the ZIP archive that apps upload and import: the budget's database and its
+//! metadata.
 
 use std::io::{Cursor, Read, Write};
 
@@ -12,16 +13,16 @@ use crate::export::error::{ARCHIVE_BYTES_MAX, ExportError};
 const DATABASE: &str = "db.sqlite";
 const METADATA: &str = "metadata.json";
 
-/// What is in an archive.
+/// The unpacked contents of an archive.
 pub struct BudgetArchive {
-    /// An SQLite file, unless somebody made the archive who is no app.
+    /// The budget's SQLite file; not necessarily one, because an archive may not come from an app.
     pub database: Vec<u8>,
-    /// What the apps know of the budget besides its rows, as the name that people gave it.
+    /// Everything that the apps store about a budget outside its rows, such as its name.
     pub metadata: Map<String, Value>,
 }
 
 impl BudgetArchive {
-    /// Reads what an app made. Of what it unpacks to, at most 500 MiB are in memory for each part.
+    /// Reads an archive from an app. Each of the two entries takes at most 500 MiB of memory.
     pub fn read(bytes: &[u8]) -> Result<Self, ExportError> {
         let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(damaged)?;
         let database = entry(&mut archive, DATABASE)?;
@@ -32,7 +33,7 @@ impl BudgetArchive {
         Ok(Self { database, metadata })
     }
 
-    /// Makes the archive.
+    /// Packs the database and the metadata into an archive.
     pub fn write(self) -> Result<Vec<u8>, ExportError> {
         let metadata = Value::Object(self.metadata).to_string().into_bytes();
         if (self.database.len() + metadata.len()) as u64 > ARCHIVE_BYTES_MAX {
@@ -52,7 +53,7 @@ fn damaged(why: ZipError) -> ExportError {
     ExportError::damaged("its file is not an archive from an app", why)
 }
 
-/// What an entry unpacks to, whatever it says of its length.
+/// Unpacks an entry, up to the limit and without trusting the length that the entry states.
 fn entry(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Result<Vec<u8>, ExportError> {
     let entry = archive.by_name(name).map_err(damaged)?;
     let mut content = Vec::new();

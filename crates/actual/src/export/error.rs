@@ -1,25 +1,25 @@
-//! Why a budget cannot be exported.
+//! The errors of an export.
 
 use crate::content::DamagedContent;
 
-/// What is in an archive, unpacked: more than this no app imports (version 26.9.0,
+/// The largest size of an archive's unpacked contents that apps import (version 26.9.0,
 /// `@actual-app/core/server/util/zip.ts`).
 pub(crate) const ARCHIVE_BYTES_MAX: u64 = 500 << 20;
 
-/// Why a budget cannot be exported.
+/// The reason why a budget cannot be exported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The file was lost before the import.
+    /// The old server had lost the budget's file before the import.
     #[error("it has no file yet: choose Reset sync in an app that has the budget, to upload it")]
     NoFile,
-    /// No password was given.
+    /// The budget is encrypted, but no password was given.
     #[error("the apps encrypt it with its own password")]
     Encrypted,
-    /// Not the password that the apps' key is made from.
+    /// The password is not the one that the apps' key is derived from.
     #[error("wrong budget password")]
     WrongKeyPassword,
-    /// More than any app imports.
+    /// The budget is larger than apps can import.
     #[error("unpacked, it exceeds the apps' import limit of {} MiB", ARCHIVE_BYTES_MAX >> 20)]
     TooLarge,
     /// An app with later migrations made changes after the last upload.
@@ -28,16 +28,16 @@ pub enum ExportError {
          them. Open the budget in that app and choose Reset sync to upload it again"
     )]
     NewerApp {
-        /// Table and column.
+        /// The missing column, as `table.column`.
         column: String,
     },
-    /// The file or a message is not what apps make.
+    /// The file or a message does not have the form that apps produce.
     #[error("{0}")]
     Damaged(String),
-    /// An app uploaded the file anew meanwhile.
+    /// An app uploaded a new file during the export.
     #[error("an app uploaded it during the export: export it again")]
     Changed,
-    /// A vault refused.
+    /// A vault returned an error.
     #[error(transparent)]
     Store(#[from] sync_store::Error),
 }

@@ -1,7 +1,7 @@
-//! The key that apps encrypt a budget with, made from a password that people know.
+//! Derives the key that apps encrypt a budget with from the user's password, and decrypts with it.
 //!
-//! Source: `@actual-app/core` 26.9.0, `server/encryption/`. The salt is a text; that it looks like
-//! base64 does not matter.
+//! Source: `@actual-app/core` 26.9.0, `server/encryption/`. The salt is used as text, although it
+//! looks like base64.
 
 use std::num::NonZeroU32;
 
@@ -21,7 +21,7 @@ const KEY_BYTES: usize = 32;
 
 pub(super) struct AppKey(LessSafeKey);
 
-/// An encrypted message's content.
+/// The content of an encrypted message.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct EncryptedData {
     #[prost(bytes = "bytes", tag = "1")]
@@ -32,7 +32,7 @@ pub(super) struct EncryptedData {
     data: Bytes,
 }
 
-/// How a file was encrypted: JSON, with its bytes in base64.
+/// The parameters with which a file was encrypted: JSON, with its bytes in base64.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EncryptionMeta {
@@ -40,7 +40,7 @@ struct EncryptionMeta {
     auth_tag: String,
 }
 
-/// What a password is tried on.
+/// An encrypted sample that shows whether a password is right.
 #[derive(Deserialize)]
 struct KeyTest {
     value: String,
@@ -48,7 +48,7 @@ struct KeyTest {
 }
 
 impl AppKey {
-    /// The key of a budget; refuses another password than the one it was made with.
+    /// Derives the key of a budget, and refuses a password that the budget does not use.
     pub(super) fn from_password(budget: &BudgetKey, password: &str) -> Result<Self, ExportError> {
         let salt = budget.salt.as_deref().unwrap_or_default();
         let mut bytes = Zeroizing::new([0; KEY_BYTES]);
@@ -63,7 +63,7 @@ impl AppKey {
         Ok(key)
     }
 
-    /// Opens a file that was encrypted as `meta` says.
+    /// Decrypts a file with the parameters in `meta`.
     pub(super) fn open_file(&self, meta: &str, sealed: Vec<u8>) -> Result<Vec<u8>, ExportError> {
         self.open_with(&from_json(meta)?, sealed)
     }
@@ -104,7 +104,7 @@ fn from_base64(text: &str) -> Result<Vec<u8>, ExportError> {
 mod tests {
     use super::*;
 
-    /// Made by Node's `crypto`, called as the apps call it.
+    /// The expected values come from Node's `crypto`, called as the apps call it.
     #[test]
     fn a_key_is_made_and_used_as_apps_do() {
         let test = r#"{"value": "2qJ2KvDCMgc=", "meta": {"keyId": "k", "algorithm": "aes-256-gcm",

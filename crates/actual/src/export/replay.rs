@@ -1,14 +1,14 @@
-//! A budget's database in memory, and messages applied to it as an app applies those that it
-//! receives.
+//! Loads a budget's database into memory and applies messages to it, as an app does when it
+//! receives them.
 //!
 //! Source, of version 26.9.0: `@actual-app/core/server/sync/index.ts` (`compareMessages`, `apply`,
 //! `deserializeValue`) and `@actual-app/core/server/sync/repair.ts`.
 //!
 //! # Invariants
-//! - A message that the database knows changes nothing; one that is older than a known one of the
-//!   same cell is only noted.
-//! - Afterwards the clock's trie is that of all noted messages.
-//! - The database is an app's, and so may be anything: no trigger of its runs.
+//! - A message that the database already has changes nothing; a message that is older than another
+//!   one of the same cell is only recorded.
+//! - Afterwards the clock holds the trie of all recorded messages.
+//! - The database comes from an app and may contain anything, so its triggers never run.
 
 use std::collections::HashSet;
 
@@ -22,32 +22,32 @@ use sqlite_schema::quote_identifier;
 use crate::export::error::ExportError;
 use crate::trie::MerkleTrie;
 
-/// Messages of this table are no rows, but members of the budget's metadata.
+/// The table whose messages are members of the budget's metadata instead of rows.
 const PREFERENCES: &str = "prefs";
-/// Statements that are kept: two for each column that is written.
+/// The number of cached statements: each written column needs two.
 const STATEMENTS_COUNT_MAX: usize = 256;
-/// In an SQLite file's header, where its two journal versions are (File Format, §1.3.3).
+/// The place of the two journal versions in the header of an SQLite file (File Format, §1.3.3).
 const JOURNAL_VERSIONS: std::ops::Range<usize> = 18..20;
 const ROLLBACK: u8 = 1;
 
-/// What a message says: a cell's new value.
+/// The decoded content of a message: a cell's new value.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub(super) struct CellMessage {
-    /// The table.
+    /// The name of the table.
     #[prost(string, tag = "1")]
     dataset: String,
-    /// The row's id.
+    /// The id of the row.
     #[prost(string, tag = "2")]
     row: String,
     #[prost(string, tag = "3")]
     column: String,
-    /// `0:`, `N:` and a number, or `S:` and a text.
+    /// The value: `0:`, `N:` and a number, or `S:` and a text.
     #[prost(string, tag = "4")]
     value: String,
 }
 
 impl CellMessage {
-    /// The value as JavaScript has it: a whole number is stored as one.
+    /// Returns the value in JavaScript's sense: a whole number becomes an integer.
     fn sql_value(&self) -> Result<SqlValue, ExportError> {
         match self.value.split_at_checked(2) {
             Some(("S:", text)) => Ok(SqlValue::Text(text.to_owned())),
@@ -67,31 +67,31 @@ impl CellMessage {
     }
 }
 
-/// `Number.MAX_SAFE_INTEGER`
+/// The value of JavaScript's `Number.MAX_SAFE_INTEGER`.
 const JS_WHOLE_MAX: f64 = 9_007_199_254_740_991.0;
 
 pub(super) struct Replay {
     db: Connection,
-    /// Columns that are known to be there.
+    /// Columns that are known to exist.
     columns: HashSet<(String, String)>,
     preferences: Map<String, Value>,
     messages_count: u64,
 }
 
-/// What came of it.
+/// The outcome of a replay.
 pub(super) struct ReplayOutcome {
-    /// An SQLite file.
+    /// The budget's database as the bytes of an SQLite file.
     pub(super) database: Vec<u8>,
     /// Members of the metadata that messages have set.
     pub(super) preferences: Map<String, Value>,
-    /// Messages that the database had not known.
+    /// The number of messages that the database did not have.
     pub(super) messages_count: u64,
 }
 
 impl Replay {
     pub(super) fn open(mut database: Vec<u8>) -> Result<Self, ExportError> {
         if let Some(versions) = database.get_mut(JOURNAL_VERSIONS) {
-            // In memory is no WAL, and the archive has none.
+            // A database in memory has no WAL, and neither has the archive.
             versions.fill(ROLLBACK);
         }
         let db = load(&database).map_err(damaged)?;
@@ -169,7 +169,8 @@ impl Replay {
         Ok(ReplayOutcome { database, preferences, messages_count })
     }
 
-    /// The trie of all messages, and the last one's time. Without messages the clock stays.
+    /// Stores the trie of all messages and the time of the last. Without messages the clock is
+    /// unchanged.
     fn set_clock(&self) -> Result<(), ExportError> {
         let (mut trie, mut last) = (MerkleTrie::new(), None);
         let sql = "SELECT timestamp FROM messages_crdt ORDER BY timestamp";
@@ -194,7 +195,7 @@ impl Replay {
     }
 }
 
-/// A database in memory, in a transaction.
+/// Loads a file into a database in memory and starts a transaction.
 fn load(file: &[u8]) -> rusqlite::Result<Connection> {
     let mut db = Connection::open_in_memory()?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -202,7 +203,7 @@ fn load(file: &[u8]) -> rusqlite::Result<Connection> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS_COUNT_MAX);
     db.deserialize_read_exact(MAIN_DB, file, file.len(), false)?;
-    // What is no database fails here.
+    // A file that is not a database fails here.
     db.query_row("SELECT 1 FROM sqlite_schema", [], |_| Ok(())).optional()?;
     db.execute_batch("BEGIN")?;
     Ok(db)

@@ -1,4 +1,4 @@
-//! `/account`: the password, logins, and what the server tells of them.
+//! Handles `/account`: passwords, logins, and what apps can query about them.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::gateway::session::text;
 use crate::gateway::state::ActualGateway;
 use crate::gateway_state::OwnerState;
 
-/// Preferences that all apps share, and bytes of their names and texts: they are told at each look
-/// at a token.
+/// Limits of the preferences that all apps share: their count, and the bytes of their names and
+/// texts. Each validation of a token returns them all.
 const PREFS_COUNT_MAX: usize = 100;
 const PREFS_BYTES_MAX: usize = 64 << 10;
 
-/// A way to log in.
+/// A method to log in.
 #[derive(Clone, Copy)]
 enum LoginMethod {
     Password,
@@ -42,13 +42,13 @@ fn ok(data: &Value) -> JsonUtf8 {
 }
 
 impl ActualGateway {
-    /// What apps try by themselves.
+    /// Returns the method that apps try on their own.
     fn login_method(&self) -> LoginMethod {
         if self.settings.has_header_login { LoginMethod::Header } else { LoginMethod::Password }
     }
 
-    /// The ways to log in, once there is a password. The published server does not list the header,
-    /// and its web app then never tries it.
+    /// Returns the methods to log in, once there is a password. The published server does not list
+    /// the header, so its web app never tries it.
     async fn methods(&self) -> Result<(bool, Value), ActualError> {
         if !self.is_bootstrapped().await? {
             return Ok((false, json!([])));
@@ -98,12 +98,12 @@ pub(crate) async fn login_methods(
     Ok(JsonUtf8(json!({"status": "ok", "methods": methods})))
 }
 
-/// A password by the apps' rule: any text but none.
+/// Reads a new password by the apps' rule: any text except the empty one.
 fn password(form: &FormBody) -> Result<Password, ActualError> {
     Ok(Password::parse_any_length(form.text("password").unwrap_or_default().to_owned())?)
 }
 
-/// The password that a trusted proxy knows, and adds to the logins of those that it let in.
+/// Reads the password that a trusted proxy adds to the logins of users whom it has authenticated.
 fn password_of_proxy(head: &RequestHead) -> Result<Password, ActualError> {
     let password = text(&head.headers, "x-actual-password").ok_or(ActualError::InvalidHeader)?;
     if !head.is_proxied {
@@ -174,7 +174,7 @@ pub(crate) async fn validate(
     })))
 }
 
-/// Sets another password. All tokens end but the one that asks.
+/// Changes the password. All tokens become invalid except the one in this request.
 pub(crate) async fn change_password(
     State(gateway): State<Arc<ActualGateway>>,
     head: RequestHead,

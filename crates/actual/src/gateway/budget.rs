@@ -1,4 +1,4 @@
-//! A budget: its vault, its record, and the checks that a request passes before it gets at either.
+//! Finds a budget's vault and gateway state, and checks each request before it reaches either.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::gateway::session::AppSession;
 use crate::gateway::state::ActualGateway;
 use crate::gateway_state::BudgetState;
 
-/// A budget's vault, open, and the record as it was read.
+/// An open vault of a budget, with the gateway state as it was read.
 pub(crate) struct OpenBudget {
     pub(crate) vault: Vault,
     pub(crate) budget: BudgetState,
 }
 
 impl ActualGateway {
-    /// The budget of a file id, unless it was deleted; `missing` if there is none.
+    /// Returns the budget with a file id, or `missing` if there is none or it was deleted.
     pub(crate) async fn budget(
         self: &Arc<Self>,
         session: &AppSession,
@@ -34,7 +34,7 @@ impl ActualGateway {
         open.filter(|open| !open.budget.is_deleted).ok_or(missing)
     }
 
-    /// The budget of a file id, deleted or not.
+    /// Returns the budget with a file id, even if it was deleted.
     pub(crate) async fn find(
         self: &Arc<Self>,
         session: &AppSession,
@@ -49,7 +49,7 @@ impl ActualGateway {
         }
     }
 
-    /// The vault of a budget, if there is one. Blocks.
+    /// Opens the vault of a budget, if there is one. Blocks.
     pub(crate) fn open_sub_vault(
         &self,
         unlocked: &UnlockedAccount,
@@ -61,7 +61,7 @@ impl ActualGateway {
         Ok(Some(self.services.vaults().open(&unlocked.sub_vault(vault))?))
     }
 
-    /// All budgets that were not deleted, in the order in which they were made.
+    /// Returns all budgets that were not deleted, in order of creation.
     pub(crate) async fn budgets(
         &self,
         session: &AppSession,
@@ -80,14 +80,14 @@ impl ActualGateway {
 }
 
 impl OpenBudget {
-    /// `None` as long as the vault's first upload has not come to its end.
+    /// Reads a budget's gateway state; `None` until the vault's first upload is complete.
     pub(crate) async fn read(vault: Vault) -> Result<Option<Self>, ActualError> {
         let recorded = vault.gateway_state().await?;
         let found = BudgetState::decode_record(&recorded.state)?;
         Ok(found.map(|(budget, _)| Self { vault, budget }))
     }
 
-    /// Changes the record, leaving the trie as it is. `change` may refuse, and may run again.
+    /// Changes the gateway state except its trie. `change` may return an error, and may run again.
     pub(crate) async fn change(
         &self,
         change: impl Fn(&mut BudgetState) -> Result<(), ActualError> + Send + Sync + 'static,
@@ -98,7 +98,7 @@ impl OpenBudget {
     }
 }
 
-/// What becomes of a record whose trie stays as it is.
+/// Returns an update of a gateway state that keeps the trie.
 pub(crate) fn amend(
     change: impl Fn(&mut BudgetState, &[Timestamp]) -> Result<(), ActualError> + Send + Sync + 'static,
 ) -> UpdateStateFn {
@@ -113,19 +113,19 @@ pub(crate) fn amend(
     })
 }
 
-/// Whether a text may be a file's or a group's id.
+/// Returns whether a text may be the id of a file or a group.
 pub(crate) fn is_id(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     !text.is_empty() && text.bytes().all(is_allowed)
 }
 
-/// The key that a file's meta data names. Like the apps, the published server takes one that is
-/// missing for none that is registered.
+/// The key that a file's metadata names. Like the apps, the published server treats a missing key
+/// id as a key that is not registered.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EncryptMetaKey {
-    /// There is no meta data.
+    /// The file has no metadata.
     None,
-    /// What stands there, if anything does.
+    /// The key id in the metadata, if there is one.
     Named(Option<Value>),
 }
 
@@ -148,7 +148,7 @@ impl EncryptMetaKey {
     }
 }
 
-/// Whether a budget takes messages of this group, encrypted with this key.
+/// Checks whether a budget accepts messages of this group, encrypted with this key.
 pub(crate) fn check_sync(
     budget: &BudgetState,
     group_id: Option<&str>,
@@ -176,7 +176,7 @@ pub(crate) fn check_sync(
     Ok(())
 }
 
-/// Whether a budget takes a file of this group, encrypted with this key.
+/// Checks whether a budget accepts a file of this group, encrypted with this key.
 pub(crate) fn check_upload(
     budget: &BudgetState,
     group_id: Option<&str>,

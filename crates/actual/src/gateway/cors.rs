@@ -1,4 +1,4 @@
-//! Any page may ask: the token is in a header of its own, and there are no cookies.
+//! Allows requests from any page (CORS): the token has its own header, and there are no cookies.
 
 use axum::extract::Request;
 use axum::http::header::{
@@ -9,10 +9,10 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// As the published server's list.
+/// The methods that the published server lists.
 const METHODS: HeaderValue = HeaderValue::from_static("GET,HEAD,PUT,PATCH,POST,DELETE");
 
-/// Answers preflights, whatever the path, and marks all other answers.
+/// Answers preflight requests on any path, and adds the CORS header to all other responses.
 pub(crate) async fn answer(request: Request, next: Next) -> Response {
     let mut response = if request.method() == Method::OPTIONS {
         preflight(request.headers().get(ACCESS_CONTROL_REQUEST_HEADERS))

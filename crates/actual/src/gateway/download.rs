@@ -1,4 +1,4 @@
-//! Budget files on their way out of a vault: whole, or a part that was asked for (RFC 9110, §14).
+//! Sends budget files from a vault: the whole file, or the requested range (RFC 9110, §14).
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::gateway::upload::PIECE_BYTES;
 use crate::gateway_state::BudgetFile;
 
 pub(crate) const MEDIA_TYPE: &str = "application/octet-stream";
-/// Pieces that wait for the network.
+/// The number of chunks that may wait for the network.
 const PIECES_WAITING_MAX: usize = 1;
 
 pub(crate) async fn download(
@@ -62,10 +62,11 @@ pub(crate) async fn download(
     Ok(response)
 }
 
-/// None of the bytes that were asked for are there.
+/// An error for a range without any byte of the file.
 struct RangeNotSatisfiable;
 
-/// The part that is asked for; `None` for all of it. Several parts at once are all of it, too.
+/// Parses the requested range; `None` means the whole file, which also answers several ranges at
+/// once.
 fn range(
     headers: &HeaderMap,
     bytes: u64,
@@ -119,8 +120,8 @@ struct BlobSender {
 }
 
 impl BlobSender {
-    /// Sends chunk after chunk. If an upload replaces the file meanwhile, the answer breaks off,
-    /// and the app asks again.
+    /// Sends chunk after chunk. If an upload replaces the file during this, the response is
+    /// aborted, and the app tries again.
     async fn send(self, start: u64, end: u64, to: mpsc::Sender<Result<Bytes, StreamAborted>>) {
         let mut place = start;
         while place < end {
@@ -133,8 +134,8 @@ impl BlobSender {
         }
     }
 
-    /// What a place's chunk has from there to the end: at least a byte. It has its room until it is
-    /// sent.
+    /// Reads a chunk from `place` to its end or the range's end: at least one byte. The memory
+    /// reservation lasts until the bytes are sent.
     async fn read(&self, place: u64, end: u64) -> Result<Bytes, StreamAborted> {
         let (number, skipped) = (place / PIECE_BYTES as u64, place % PIECE_BYTES as u64);
         let number = u32::try_from(number).or(Err(StreamAborted))?;

@@ -1,7 +1,7 @@
-//! Why a request is refused, and how the apps are told: the one list of reasons.
+//! Defines the one list of reasons why a request is refused, and how they are sent to apps.
 //!
-//! A plain text is the reason itself; apps read JSON only where the media type says so. Every
-//! status 500 is `internal` to them.
+//! A plain text is the reason itself; apps parse JSON only if the media type says so. Apps treat
+//! every status 500 as `internal`.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -13,10 +13,10 @@ use sync_store::BoxError;
 
 use crate::gateway::json_response::JsonUtf8;
 
-/// The media type of a reason in plain text, as the published server has it.
+/// The media type that the published server uses for a reason in plain text.
 const REASON: &str = "text/html; charset=utf-8";
 
-/// A refusal.
+/// The reason why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ActualError {
     #[error("token-not-found")]
@@ -35,7 +35,7 @@ pub(crate) enum ActualError {
     NoOpenId,
     #[error("invalid-prefs")]
     InvalidPrefs,
-    /// No password in the header of a trusted proxy.
+    /// The header of a trusted proxy contains no password.
     #[error("invalid-header")]
     InvalidHeader,
     #[error("proxy-not-trusted")]
@@ -46,16 +46,16 @@ pub(crate) enum ActualError {
     SinceRequired,
     #[error("fileId-required")]
     FileIdRequired,
-    /// Its text is not what the timestamp's own text is.
+    /// The text of a timestamp is not in canonical form.
     #[error("timestamp-not-canonical")]
     NotCanonical,
-    /// In plain text, status 400.
+    /// A reason in plain text, with status 400.
     #[error("{0}")]
     Text(&'static str),
-    /// The file is not there, to the endpoint that says so in JSON.
+    /// The file does not exist; for the endpoint that reports this in JSON.
     #[error("file-not-found")]
     NoFileInfo,
-    /// What the published server throws: a page for people.
+    /// An exception of the published server, which it shows as a page for people.
     #[error("{1}")]
     Page(StatusCode, &'static str),
     /// The body was not sent as a budget file.
@@ -67,10 +67,10 @@ pub(crate) enum ActualError {
     Timeout,
     #[error("busy")]
     Busy,
-    /// Nothing of the request is stored.
+    /// The disk is full, so no part of the request was stored.
     #[error("disk-full")]
     DiskFull,
-    /// For the log only.
+    /// An error that only the log describes.
     #[error("{0}")]
     Internal(BoxError),
 }
@@ -100,7 +100,7 @@ impl ActualError {
     fn status(&self) -> StatusCode {
         match self {
             Self::Page(status, _) => *status,
-            // As the published server has it; apps look at the body.
+            // The published server uses status 200 here; apps read the body.
             Self::InvalidHeader | Self::ProxyNotTrusted => StatusCode::OK,
             Self::TokenNotFound => StatusCode::UNAUTHORIZED,
             Self::TooManyLogins { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -140,7 +140,7 @@ impl ActualError {
     }
 }
 
-/// A page for people, as an error page of the published server; `text` needs no escaping.
+/// Builds a page for people like the published server's error pages; `text` must not need escaping.
 pub(crate) fn page(text: &str) -> Response {
     let page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -159,7 +159,7 @@ impl IntoResponse for ActualError {
         if let Self::TooManyLogins { retry_after_s } = self {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after_s));
         }
-        // Perhaps it was read; nobody is hurt by a connection more.
+        // The body may be unread; if it was read, this only costs another connection.
         if matches!(self, Self::TooLarge | Self::Timeout | Self::TokenNotFound | Self::Text(_)) {
             response.extensions_mut().insert(UnreadBodyMarker);
         }
@@ -234,7 +234,7 @@ impl From<BodyError> for ActualError {
     fn from(error: BodyError) -> Self {
         match error {
             BodyError::TooLarge(_) => Self::TooLarge,
-            // Whoever sent what is broken is gone and reads no answer.
+            // The sender of a broken body is gone and reads no response.
             BodyError::Timeout | BodyError::Broken(_) => Self::Timeout,
             BodyError::Overload(error) => error.into(),
         }

@@ -1,4 +1,4 @@
-//! What no endpoint answers: a file of the web app, or the page that says so.
+//! Handles requests that match no endpoint: returns a file of the web app, or an error page.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::gateway::error::page;
 use crate::gateway::head::RequestHead;
 use crate::gateway::state::ActualGateway;
 
-/// What no endpoint answers.
+/// Returns a file of the web app, or status 404.
 pub(crate) async fn fallback(
     State(gateway): State<Arc<ActualGateway>>,
     request: Request,
 ) -> Response {
-    // Nothing under this path answers anybody without a token.
+    // Every path under `/sync` requires a token.
     if request.uri().path().starts_with("/sync")
         && let Err(fault) = gateway.session(&RequestHead::from_request(&request), None).await
     {

@@ -1,4 +1,4 @@
-//! What is kept of budgets beside their messages and files: names, keys, whether they were deleted.
+//! Handles the data about budgets other than messages and files: names, keys and deletion.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::gateway::state::ActualGateway;
 use crate::gateway_state::{BudgetKey, BudgetState};
 use crate::trie::MerkleTrie;
 
-/// The one user, as every file has it.
+/// Returns the user list of a file, which always has one user.
 fn users(user_id: &str) -> Value {
     json!([{"userId": user_id, "displayName": "", "userName": "", "owner": true}])
 }
@@ -69,7 +69,7 @@ fn ok() -> JsonUtf8 {
 }
 
 impl ActualGateway {
-    /// Who asks, and the budget that the body names.
+    /// Returns the session, and the budget that the body names.
     async fn budget_in_body(
         self: &Arc<Self>,
         head: &RequestHead,
@@ -93,8 +93,8 @@ pub(crate) async fn get_key(
     Ok(JsonUtf8(json!({"status": "ok", "data": {"id": id, "salt": salt, "test": test}})))
 }
 
-/// Registers the key that apps encrypt with: its name, and what helps to try a password. A field
-/// that is not sent stays as it was.
+/// Registers the key that apps encrypt with: its id, and the data to check a password. A field that
+/// is not sent is unchanged.
 pub(crate) async fn create_key(
     State(gateway): State<Arc<ActualGateway>>,
     head: RequestHead,
@@ -119,7 +119,7 @@ pub(crate) async fn create_key(
     Ok(ok())
 }
 
-/// Forgets all messages. Until the next upload nobody syncs.
+/// Removes all messages. Apps cannot sync until the next upload.
 pub(crate) async fn reset(
     State(gateway): State<Arc<ActualGateway>>,
     head: RequestHead,
@@ -157,7 +157,7 @@ pub(crate) async fn rename(
     Ok(ok())
 }
 
-/// Hides a budget. What it holds stays, as on the published server.
+/// Hides a budget. Like the published server, this keeps its contents.
 pub(crate) async fn delete(
     State(gateway): State<Arc<ActualGateway>>,
     head: RequestHead,

@@ -1,4 +1,4 @@
-//! A small body: JSON, or a form as browsers send it.
+//! Reads small request bodies: JSON, or a form that a browser sent.
 
 use std::sync::Arc;
 
@@ -14,30 +14,30 @@ use crate::gateway::head::RequestHead;
 use crate::gateway::state::ActualGateway;
 use crate::wire::SYNC_MEDIA_TYPE;
 
-/// Bytes of a body that carries neither messages nor a file. The longest, preferences, may take
-/// nearly as much.
+/// The size limit of a body that carries neither messages nor a file. The longest such body,
+/// preferences, may need almost as much.
 const FORM_BYTES_MAX: usize = 64 << 10;
 
 const UPLOAD_MEDIA_TYPE: &str = "application/encrypted-file";
 
-/// A body's fields. Of another media type it is one without fields.
+/// The fields of a body. A body of an unexpected media type has no fields.
 pub(crate) struct FormBody {
-    /// `None` if nothing was sent that could have fields.
+    /// The fields; `None` if the body cannot have any.
     pub(crate) fields: Option<Map<String, Value>>,
 }
 
 impl FormBody {
-    /// A field that is a text.
+    /// Returns a field if it is a text.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.as_str()
     }
 
-    /// A field, unless it is null.
+    /// Returns a field, unless it is null.
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.fields.as_ref()?.get(name).filter(|value| !value.is_null())
     }
 
-    /// The token, if the body has one; what is there and no text is nobody's.
+    /// Returns the token, if the body has one; a value that is not a text is an invalid token.
     pub(crate) fn token(&self) -> Option<&str> {
         match self.get("token")? {
             Value::String(token) => Some(token.as_str()).filter(|token| !token.is_empty()),
@@ -54,7 +54,7 @@ impl FromRequest<Arc<ActualGateway>> for FormBody {
         gateway: &Arc<ActualGateway>,
     ) -> Result<Self, ActualError> {
         let media_type = media_type(request.headers());
-        // Only logins come from pages' forms.
+        // Browsers send forms only to log in.
         let takes_forms = request.uri().path().starts_with("/account/");
         let mut reservation = gateway.services.memory_reservation(MemoryOwner::anonymous(
             RequestHead::from_request(&request).address,
@@ -80,14 +80,14 @@ impl FromRequest<Arc<ActualGateway>> for FormBody {
     }
 }
 
-/// A media type in lower case, without its parameters.
+/// Returns the media type in lower case, without its parameters.
 pub(crate) fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     value.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_lowercase()
 }
 
-/// The body, if it is one of those that are bytes to the published server: messages or a file.
-/// Else a refusal, in this order: JSON that is none, a token that is nobody's, `otherwise`.
+/// Returns the body if the published server would treat it as bytes: messages or a file. Otherwise
+/// it returns an error, in this order: invalid JSON, invalid token, `otherwise`.
 pub(crate) async fn raw(
     gateway: &Arc<ActualGateway>,
     request: Request,
@@ -103,7 +103,7 @@ pub(crate) async fn raw(
 }
 
 impl ActualGateway {
-    /// A body within its limits; of a long one the time grows with what has come.
+    /// Wraps a body with its limits; the time limit of a long one grows with the received bytes.
     pub(crate) fn incoming(&self, body: Body, bytes_max: usize, is_long: bool) -> IncomingBody {
         let wait_max = self.services.request_timeout();
         IncomingBody::new(body, BodyLimits { bytes_max, wait_max, is_long })

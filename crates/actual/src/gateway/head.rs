@@ -1,4 +1,4 @@
-//! What every handler looks at before a body: the headers, and who asks.
+//! Extracts the parts of a request that every handler reads before the body: headers and address.
 
 use std::convert::Infallible;
 use std::net::IpAddr;

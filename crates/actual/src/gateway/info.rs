@@ -1,4 +1,4 @@
-//! What the server says of itself.
+//! Handles requests for information about the server.
 
 use std::sync::Arc;
 
@@ -12,10 +12,11 @@ use crate::gateway::head::RequestHead;
 use crate::gateway::json_response::JsonUtf8;
 use crate::gateway::state::ActualGateway;
 
-/// The release of the published server that this gateway is held to.
+/// The release of the published server that this gateway is tested against.
 const VERSION: &str = "26.9.0";
 
-/// Apps compare the version with theirs: the web app that is served sees its own.
+/// Returns the version. Apps compare it with theirs, so the served web app receives its own
+/// version.
 pub(crate) async fn info(State(gateway): State<Arc<ActualGateway>>) -> JsonUtf8 {
     let version = gateway.web.version().unwrap_or(VERSION);
     JsonUtf8(json!({"build": {
@@ -29,17 +30,17 @@ pub(crate) async fn health() -> JsonUtf8 {
     JsonUtf8(json!({"status": "UP"}))
 }
 
-/// The published server's own setting, which no app asks for.
+/// Returns the published server's own setting, which no app requests.
 pub(crate) async fn mode() -> Html<&'static str> {
     Html("development")
 }
 
-/// Whether there is an owner by name; there are names only with `OpenID`.
+/// Returns whether there is an owner with a name; only `OpenID` has names.
 pub(crate) async fn owner_created() -> JsonUtf8 {
     JsonUtf8(Value::Bool(false))
 }
 
-/// The users who have names.
+/// Returns the users who have names: none.
 pub(crate) async fn users(
     State(gateway): State<Arc<ActualGateway>>,
     head: RequestHead,
@@ -48,7 +49,7 @@ pub(crate) async fn users(
     Ok(JsonUtf8(Value::Array(Vec::new())))
 }
 
-/// Whether there is access to banks through a service: there is none.
+/// Returns whether a service gives access to banks: none does.
 pub(crate) async fn no_bank(
     State(gateway): State<Arc<ActualGateway>>,
     head: RequestHead,

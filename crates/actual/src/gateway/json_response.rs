@@ -1,10 +1,10 @@
-//! JSON as the published server sends it: with a character set, which some clients compare.
+//! Sends JSON like the published server: with a character set, because some clients compare it.
 
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-/// An answer in JSON.
+/// A response in JSON.
 pub(crate) struct JsonUtf8(pub(crate) Value);
 
 impl IntoResponse for JsonUtf8 {

@@ -1,4 +1,4 @@
-//! When each token was last seen, so that not every request writes it.
+//! Remembers when each token was last seen, so that not every request writes it.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -6,13 +6,13 @@ use std::sync::Mutex;
 use accounts::DeviceId;
 use lru::LruCache;
 
-/// How often a device's last sync is noted: often enough for a list of devices.
+/// The interval at which a device's last sync is recorded: short enough for a list of devices.
 const NOTE_INTERVAL_MS: u64 = 10 * 60 * 1_000;
 
-/// Devices whose notes are remembered.
+/// The number of devices whose last record is remembered.
 const NOTED_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero");
 
-/// When each device was last noted to be here.
+/// The time at which each device was last recorded.
 pub(crate) struct LastSeenCache(Mutex<LruCache<DeviceId, u64>>);
 
 impl Default for LastSeenCache {
@@ -22,7 +22,7 @@ impl Default for LastSeenCache {
 }
 
 impl LastSeenCache {
-    /// Whether it is time for another note; if so, it counts as made.
+    /// Returns whether the device is due to be recorded again; if so, counts it as recorded.
     pub(crate) fn is_due(&self, client: &DeviceId, now_ms: u64) -> bool {
         let mut noted = self.0.lock().expect("no code panics while it holds this lock");
         let last_ms = noted.get(client).copied().unwrap_or_default();

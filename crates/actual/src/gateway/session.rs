@@ -1,9 +1,10 @@
-//! Who asks: tokens, logins, and the account behind them.
+//! Authenticates requests: tokens, logins, and the account that they belong to.
 //!
 //! # Invariants
 //! - A token opens the account of [`GatewaySettings::login`](crate::GatewaySettings) or nothing.
-//! - A token is checked at every request: revoking takes effect at once.
-//! - An account with as many tokens as it may have loses one at the next login, not the login.
+//! - A token is checked at every request, so revoking takes effect at once.
+//! - If an account has the maximum number of tokens, the next login succeeds and removes another
+//!   token.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,19 +21,19 @@ use crate::gateway::head::RequestHead;
 use crate::gateway::state::ActualGateway;
 use crate::gateway_state::OwnerState;
 
-/// A device that was seen so lately is not revoked to make room.
+/// A device that was seen within this time is revoked to make room only if all devices were.
 const IN_USE_MS: u64 = 60 * 60 * 1_000;
-/// Of what an app calls itself.
+/// The maximum length of the name that an app sends.
 const NAME_CHARACTERS_MAX: usize = 200;
 
-/// A device that has shown its token, and its account, open.
+/// An authenticated device, with its unlocked account.
 pub(crate) struct AppSession {
     pub(crate) device: DeviceId,
     pub(crate) unlocked: UnlockedAccount,
 }
 
 impl ActualGateway {
-    /// Who sent a token: in the body, or else in the header.
+    /// Authenticates the token in the body or, if there is none, in the header.
     pub(crate) async fn session(
         self: &Arc<Self>,
         head: &RequestHead,
@@ -46,7 +47,7 @@ impl ActualGateway {
         Ok(session)
     }
 
-    /// Whose token it is. Blocks.
+    /// Finds the device and the account of a token. Blocks.
     pub(crate) fn authenticate(
         &self,
         token: &DeviceToken,
@@ -62,7 +63,7 @@ impl ActualGateway {
         Ok(AppSession { device: client, unlocked })
     }
 
-    /// Notes that a device was here, without keeping it waiting.
+    /// Records that a device was active, without making it wait.
     pub(crate) fn record_activity(self: &Arc<Self>, session: &AppSession) {
         let now_ms = self.services.now_ms();
         if !self.last_seen.is_due(&session.device, now_ms) {
@@ -83,14 +84,14 @@ impl ActualGateway {
         });
     }
 
-    /// Opens the vault of an account, or one of its budgets'.
+    /// Opens the vault of an account or of one of its budgets.
     pub(crate) async fn open(&self, unlocked: &UnlockedAccount) -> Result<Vault, ActualError> {
         let unlocked = unlocked.clone();
         let open = move |services: &GatewayServices| services.vaults().open(&unlocked);
         Ok(self.services.blocking(open).await??)
     }
 
-    /// Makes a token for whoever has just proven the password.
+    /// Creates a token for a user whose password was just checked.
     pub(crate) async fn log_in(
         &self,
         unlocked: &UnlockedAccount,
@@ -134,8 +135,9 @@ impl ActualGateway {
         registered.unwrap_or(Err(engine::Error::Closed.into()))
     }
 
-    /// Revokes the device that is missed least: of those that are not in use, the one that was used
-    /// over the shortest time. That is a script's, which logs in each time it runs.
+    /// Revokes the device whose loss matters least: of the devices that are not in use, the one
+    /// that was used over the shortest time, which is usually a script that logs in each time it
+    /// runs. If all are in use, it revokes the one that was seen longest ago.
     async fn evict_device(
         &self,
         unlocked: &UnlockedAccount,
@@ -159,7 +161,7 @@ impl ActualGateway {
         Ok(())
     }
 
-    /// What is kept of the one user; made at the first call.
+    /// Returns the state of the single user; creates it at the first call.
     pub(crate) async fn owner(
         &self,
         unlocked: &UnlockedAccount,
@@ -171,7 +173,7 @@ impl ActualGateway {
         }
     }
 
-    /// Changes what is kept of the one user.
+    /// Changes the state of the single user.
     pub(crate) async fn change_owner(
         &self,
         vault: &Vault,
@@ -191,7 +193,7 @@ impl ActualGateway {
     }
 }
 
-/// The token in the body, or else in the header.
+/// Reads the token in the body or, if there is none, in the header.
 pub(crate) fn token(
     headers: &HeaderMap,
     in_body: Option<&str>,
@@ -200,8 +202,8 @@ pub(crate) fn token(
     Ok(DeviceToken::from_foreign_text(in_body.or(in_header.as_deref()).unwrap_or_default())?)
 }
 
-/// A header's value; `None` if it is missing, empty or no text. One that is there twice has both
-/// values, as Node joins them.
+/// Returns a header's value; `None` if it is missing, empty or not a text. A repeated header has
+/// its values joined, as in Node.
 pub(crate) fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     let values: Result<Vec<_>, _> = headers.get_all(name).iter().map(HeaderValue::to_str).collect();
     let text = values.ok()?.join(", ");

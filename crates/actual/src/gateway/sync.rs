@@ -1,10 +1,11 @@
-//! `POST /sync/sync`: what an app has is stored, what it lacks is answered, in one round.
+//! Handles `POST /sync/sync`: stores the app's messages and returns those that it lacks, in one
+//! request.
 //!
 //! # Invariants
-//! - Messages, trie and record change in one transaction, in which the request is checked again.
-//! - An answer has the messages that were there before the request, and the trie after it: what the
-//!   request itself brought is not sent back.
-//! - The trie is pruned once a request, so that it is the published server's byte for byte.
+//! - Messages, trie and gateway state change in one transaction, which checks the request again.
+//! - A response has the messages from before the request, and the trie after it: the request's own
+//!   messages are not sent back.
+//! - The trie is pruned once per request, so that it is the published server's byte for byte.
 
 use std::sync::Arc;
 
@@ -33,14 +34,14 @@ use crate::wire::{ActualSyncRequest, SYNC_MEDIA_TYPE, put_merkle, put_message};
 use crate::{content, since};
 
 const METHOD: HeaderName = HeaderName::from_static("x-actual-sync-method");
-/// Bytes of messages of an answer that are in memory at one time; a page more may wait for the
-/// network.
+/// The maximum size of a page of messages in memory; one more page may wait for the network.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 const PAGE_COUNT_MAX: usize = PAGE_BYTES_MAX / MESSAGE_BYTES;
 const PAGES_WAITING_MAX: usize = 1;
-/// Messages that are read for the answer on the writer's thread, in the transaction that stores.
+/// The number of messages that the storing transaction reads for the response, on the writer's
+/// thread.
 const FIRST_COUNT_MAX: usize = 500;
-/// Bytes of a request that are read before the token is looked up, in one go with the rest.
+/// The maximum size of a request that is read before the token is checked, together with the rest.
 const UNPROVEN_BYTES_MAX: u64 = 64 << 10;
 
 pub(crate) async fn sync(
@@ -49,7 +50,7 @@ pub(crate) async fn sync(
 ) -> Result<Response, ActualError> {
     let head = RequestHead::from_request(&request);
     let (token, address) = (token(&head.headers, None)?, head.address);
-    // What is compressed has no length.
+    // A compressed body has no known length.
     let length = request.body().size_hint().upper();
     let holder = if length.is_some_and(|length| length <= UNPROVEN_BYTES_MAX) {
         MemoryOwner::anonymous(address)
@@ -87,7 +88,7 @@ pub(crate) async fn sync(
     }
 }
 
-/// A request that has found its vault.
+/// A request whose vault is open.
 struct SyncExchange {
     gateway: Arc<ActualGateway>,
     vault: Vault,
@@ -96,7 +97,7 @@ struct SyncExchange {
 }
 
 impl SyncExchange {
-    /// Stores what came, and answers what was there before.
+    /// Stores the request's messages, and responds with those that were stored before.
     async fn store(
         self,
         batch: MessageBatch,
@@ -106,7 +107,7 @@ impl SyncExchange {
         gateway.check_disk()?;
         let mut reservation = page_reservation(&gateway, holder).await?;
         let echoes: Vec<_> = batch.timestamps().collect();
-        // Where nothing can be asked for, nothing is found.
+        // Without a start, no message is wanted, so none is read.
         let first = start.unwrap_or(Timestamp::ZERO);
         let count_max = if start.is_some() { FIRST_COUNT_MAX } else { 0 };
         let stored = vault.exchange_and_read(batch, amend(asked), first, count_max, PAGE_BYTES_MAX);
@@ -122,11 +123,11 @@ impl SyncExchange {
         Ok(answer.respond(page))
     }
 
-    /// Answers what is there.
+    /// Responds with the stored messages.
     async fn read(self, start: Option<Timestamp>) -> Result<Response, ActualError> {
         let Self { gateway, vault, asked, holder } = self;
         let mut reservation = page_reservation(&gateway, holder).await?;
-        // Where nothing can be asked for, nothing is found.
+        // Without a start, no message is wanted, so none is read.
         let first = start.unwrap_or(Timestamp::ZERO);
         let count_max = if start.is_some() { PAGE_COUNT_MAX } else { 0 };
         let (recorded, messages) =
@@ -144,7 +145,7 @@ impl SyncExchange {
     }
 }
 
-/// Room for a page of an answer.
+/// Reserves memory for one page of a response.
 async fn page_reservation(
     gateway: &ActualGateway,
     holder: MemoryOwner,
@@ -154,7 +155,7 @@ async fn page_reservation(
     Ok(reservation)
 }
 
-/// The trie of a record, as apps read it.
+/// Returns the trie of a gateway state in the form that apps read.
 fn merkle(record: &[u8]) -> Result<String, ActualError> {
     let (_, trie) = BudgetState::decode_record(record)?.ok_or(ActualError::FILE_NOT_FOUND)?;
     let mut merkle = String::new();
@@ -162,7 +163,7 @@ fn merkle(record: &[u8]) -> Result<String, ActualError> {
     Ok(merkle)
 }
 
-/// A request, apart from its messages.
+/// The parameters of a request, without its messages.
 struct SyncParameters {
     file_id: String,
     group_id: String,
@@ -180,7 +181,7 @@ impl SyncParameters {
     }
 }
 
-/// Everything that takes the processor's time, not the disk's.
+/// Does all the work of a request that needs the processor and not the disk.
 fn decode(body: Bytes) -> Result<(SyncParameters, MessageBatch), ActualError> {
     let request = ActualSyncRequest::from_body(body).map_err(ActualError::internal)?;
     let ActualSyncRequest { messages, file_id, group_id, key_id, since } = request;
@@ -198,7 +199,7 @@ fn decode(body: Bytes) -> Result<(SyncParameters, MessageBatch), ActualError> {
     Ok((SyncParameters { file_id, group_id, key_id, since }, batch))
 }
 
-/// What becomes of a record when messages arrive.
+/// Returns the update of a gateway state for new messages.
 fn amend(asked: SyncParameters) -> UpdateStateFn {
     Arc::new(move |record, fresh| {
         let found = BudgetState::decode_record(record)?;
@@ -216,22 +217,23 @@ fn amend(asked: SyncParameters) -> UpdateStateFn {
     })
 }
 
-/// What is left to be sent.
+/// The part of a response that is still to be sent.
 struct SyncResponseStream {
     gateway: Arc<ActualGateway>,
     vault: Vault,
     holder: MemoryOwner,
-    /// Where the next page begins; `None` at the end.
+    /// The start of the next page; `None` at the end.
     next: Option<Timestamp>,
-    /// The newest sequence number that belongs into the answer.
+    /// The last sequence number that belongs to the response.
     cursor: u64,
-    /// In order.
+    /// Timestamps of the request's own messages, sorted.
     echoes: Vec<Timestamp>,
     merkle: String,
 }
 
 impl SyncResponseStream {
-    /// One page alone has a length; more are streamed.
+    /// Builds the response. Only a response of one page has a content length; longer ones are
+    /// streamed.
     fn respond(mut self, first: Bytes) -> Response {
         let headers = [
             (CONTENT_TYPE, HeaderValue::from_static(SYNC_MEDIA_TYPE)),
@@ -257,7 +259,7 @@ impl SyncResponseStream {
         (headers, body_from_channel(receiver)).into_response()
     }
 
-    /// The next messages, and after the last of them the trie.
+    /// Reads the next messages, and appends the trie after the last of them.
     async fn page(&mut self) -> Result<Bytes, ActualError> {
         let mut reservation = page_reservation(&self.gateway, self.holder).await?;
         let messages = match self.next {
@@ -270,7 +272,8 @@ impl SyncResponseStream {
         self.encode(&messages, PAGE_COUNT_MAX, reservation)
     }
 
-    /// A page of at most `count_max` messages, without echoes, that has its room until it is sent.
+    /// Encodes a page of at most `count_max` messages without echoes. Its memory reservation lasts
+    /// until the page is sent.
     fn encode(
         &mut self,
         messages: &[Message],

@@ -1,15 +1,16 @@
-//! Budget files on their way into a vault, chunk by chunk.
+//! Stores uploaded budget files in a vault, chunk by chunk.
 //!
 //! # Invariants
-//! - A file is there when its record says so, and then all its chunks are: the record comes last,
-//!   in a transaction that finds them and removes those of the file before it.
-//! - A failed upload removes its own chunks only where no record can name them. An error that
-//!   leaves open whether the record was written leaves them to the next upload.
-//! - One upload of a budget at a time in this process. Of two processes the later record counts.
+//! - A file exists once its gateway state names it, and then all its chunks exist: the state is
+//!   written last, in a transaction that finds these chunks and removes those of the previous file.
+//! - A failed upload removes its own chunks only if no gateway state can name them. After an error
+//!   that leaves this open, the next upload removes them.
+//! - Only one upload per budget runs in this process. If two processes upload, the later state
+//!   wins.
 //! - No file is in memory as a whole.
 //!
 //! # Not here
-//! - Their way out → `download.rs`.
+//! - Downloads → `download.rs`.
 
 use std::sync::Arc;
 
@@ -33,13 +34,13 @@ use crate::gateway::state::ActualGateway;
 use crate::gateway_state::{BudgetFile, BudgetState};
 use crate::trie::MerkleTrie;
 
-/// Bytes of a chunk, but the last (Format 15). Several transactions of this size cost no more than
-/// one of all.
+/// The size of every chunk except the last (Format 15). Several transactions of this size cost no
+/// more than a single large one.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
-/// What an upload has in memory: a chunk, what has come of the next, and one on its way to disk.
+/// Memory of an upload: a chunk, the received part of the next, and one that is being written.
 const UPLOAD_ROOM_BYTES: usize = 3 * PIECE_BYTES;
-/// What the headers of an upload say.
+/// The headers of an upload.
 #[derive(Clone)]
 struct UploadHeaders {
     file_id: String,
@@ -72,14 +73,14 @@ impl UploadHeaders {
         Ok(Self { file_id, name, group_id, format, meta, key })
     }
 
-    /// What becomes of a budget's record when its file is there.
+    /// Returns the update of a budget's gateway state once its file is stored.
     fn amend(&self, file: BudgetFile) -> UpdateStateFn {
         let (upload, new_group) = (self.clone(), Uuid::new_v4().to_string());
         Arc::new(move |record, _| {
             let mut no_messages = Vec::new();
             MerkleTrie::new().encode(&mut no_messages);
             let (mut budget, trie) = match BudgetState::decode_record(record)? {
-                // The published server answers 500 here, too: the id is taken for good.
+                // The published server answers 500 here, too: the id can never be used again.
                 Some((budget, _)) if budget.is_deleted => {
                     return Err(ActualError::internal(
                         "the file was deleted; its id is not used again",
@@ -112,7 +113,7 @@ impl UploadHeaders {
     }
 }
 
-/// `decodeURIComponent`; `None` where that throws.
+/// Decodes like `decodeURIComponent`; `None` where that throws.
 fn decode(text: &str) -> Option<String> {
     let mut escapes = text.split('%').skip(1);
     let is_hex = |escape: &str| {
@@ -172,22 +173,22 @@ pub(crate) async fn upload(
     Ok(JsonUtf8(json!({"status": "ok", "groupId": budget.group_id})))
 }
 
-/// Removes the chunks of a blob that no record names, nor will. If this fails, the next upload sees
-/// to it.
+/// Removes the chunks of a blob that no gateway state names or ever will. If this fails, the next
+/// upload removes them.
 async fn discard(vault: &Vault, blob: BlobId) {
     if let Err(error) = vault.remove_blob(blob).await {
         tracing::warn!(%error, "cannot remove the remains of an interrupted upload");
     }
 }
 
-/// A body, in chunks.
+/// A received body, which is stored in chunks.
 struct ReceivedBlob {
     bytes: u64,
     chunks_count: u32,
 }
 
 impl ActualGateway {
-    /// Refuses what would store something while the disk is full.
+    /// Returns an error if the disk is full, so that nothing is stored.
     pub(crate) fn check_disk(&self) -> Result<(), ActualError> {
         if self.services.is_disk_full() { Err(ActualError::DiskFull) } else { Ok(()) }
     }
@@ -200,7 +201,7 @@ impl ActualGateway {
         self.open(&session.unlocked.sub_vault(&id)).await
     }
 
-    /// Writes a body's chunks.
+    /// Writes the chunks of a body.
     async fn receive(
         &self,
         vault: &Vault,

@@ -1,4 +1,4 @@
-//! Uploads to one budget follow each other.
+//! Serializes the uploads to one budget.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -9,15 +9,15 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use crate::gateway::error::ActualError;
 
-/// How long an upload waits for another one of the same budget.
+/// The longest wait of an upload for another one of the same budget.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// Whose turn it is to upload, by vault.
+/// The locks of the running uploads, by vault.
 #[derive(Default)]
 pub(crate) struct UploadLocks(Mutex<HashMap<VaultId, Weak<Turn<()>>>>);
 
 impl UploadLocks {
-    /// Waits for one's turn, which lasts until it is dropped.
+    /// Waits for the lock of a vault, which is held until the guard is dropped.
     pub(crate) async fn lock(&self, vault: &VaultId) -> Result<OwnedMutexGuard<()>, ActualError> {
         let permit = {
             let mut turns = self.0.lock().expect("no code panics while it holds this lock");

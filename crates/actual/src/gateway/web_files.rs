@@ -1,7 +1,8 @@
-//! Everything that is no endpoint: the web app, with what a browser needs to give it shared memory,
-//! or else the few files of it that `actualpy` asks for; and the page that says that nothing is here.
+//! Serves the paths that are not endpoints: the web app, with the headers that a browser needs to
+//! give it shared memory, or else the few files of it that `actualpy` requests.
 //!
-//! The files are those of the npm package `@actual-app/web`. Paths that name none are the app's own.
+//! The files are those of the npm package `@actual-app/web`. Paths without a file are the app's
+//! routes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,30 +17,30 @@ use serde::Deserialize;
 use server::{Asset, StaticSite};
 use tower_http::services::{ServeDir, ServeFile};
 
-/// What has the web app in its folder `build`.
+/// The package that contains the web app in its directory `build`.
 const PACKAGE: &str = "@actual-app/web";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const EMBEDDER_POLICY: HeaderName = HeaderName::from_static("cross-origin-embedder-policy");
-/// The app compiles a worker from a `blob:` and evaluates formulas.
+/// The content security policy: the app compiles a worker from a `blob:` and evaluates formulas.
 const POLICY: &str = "default-src 'self' blob:; img-src 'self' blob: data:; \
                       script-src 'self' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; \
                       font-src 'self' data:; connect-src http: https:";
 
-/// Files beside the endpoints.
+/// Files that are served besides the endpoints.
 pub(crate) enum WebFiles {
     /// The web app.
     App(WebApp),
-    /// What `actualpy` asks for.
+    /// The files that `actualpy` requests.
     Data(StaticSite),
 }
 
-/// The web app's files.
+/// The files of the web app.
 pub(crate) struct WebApp {
     files: ServeDir<ServeFile>,
     version: Option<String>,
 }
 
-/// What is read of the package that the files are from.
+/// The fields that are read of the web app's package.
 #[derive(Deserialize)]
 struct WebPackage {
     name: String,
@@ -54,7 +55,7 @@ impl WebFiles {
         )
     }
 
-    /// The package's, if the web app's files still lie in it.
+    /// Returns the package's version, if the web app's files are still inside the package.
     pub(crate) fn version(&self) -> Option<&str> {
         match self {
             Self::App(app) => app.version.as_deref(),
@@ -62,7 +63,7 @@ impl WebFiles {
         }
     }
 
-    /// `None` if nothing is there.
+    /// Returns the file at the request's path; `None` if there is none.
     pub(crate) async fn file(&self, request: Request) -> Option<Response> {
         match self {
             Self::App(app) => Some(app.file(request).await),
@@ -100,7 +101,7 @@ fn version(folder: &Path) -> Option<String> {
     (package.name == PACKAGE).then_some(package.version)
 }
 
-/// Of texts, which are all in UTF-8.
+/// Adds the character set of texts, which are all in UTF-8.
 fn name_character_set(headers: &mut HeaderMap) {
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_bare = |media_type: &&str| !media_type.contains(';');

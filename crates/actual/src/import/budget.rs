@@ -1,8 +1,8 @@
-//! One budget on its way from the old server's files into a vault.
+//! Imports one budget from the old server's files into a vault.
 //!
 //! # Invariants
-//! - A page of messages, and a chunk of the file, is the most that is in memory; and the trie.
-//! - The record comes last: without it there is no budget.
+//! - Memory holds at most a page of messages and a chunk of the file, and the trie.
+//! - The gateway state is written last: without it there is no budget.
 
 use std::fs;
 use std::io::Read as _;
@@ -24,11 +24,11 @@ use crate::import::report::{ImportProgress, ImportedBudget, RowExamples};
 use crate::import::source_server::{SourceBudget, SourceServer};
 use crate::trie::MerkleTrie;
 
-/// Messages, and bytes of their contents, that are stored in one transaction.
+/// Limits of the messages in one transaction: their count, and the bytes of their contents.
 const PAGE_COUNT_MAX: usize = 10_000;
 const PAGE_BYTES_MAX: usize = 8 << 20;
 
-/// What the vault has of the messages, and what their trie is.
+/// The imported messages of a budget, and their trie.
 #[derive(Default)]
 struct ImportedMessages {
     count: u64,
@@ -88,7 +88,7 @@ async fn put_file(vault: &Vault, path: &Path) -> Result<Option<BudgetFile>, Impo
         Err(source) => return Err(error()(source)),
     };
     let modified = file.metadata().and_then(|metadata| metadata.modified()).map_err(error())?;
-    // Rounded as Node does: the old server makes the file's entity tag of it.
+    // The time is rounded as in Node, because the old server uses it in the file's entity tag.
     let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
     let modified_ms = (modified.as_nanos() + 500_000) / 1_000_000;
     let (blob, mut bytes) = (BlobId::generate(), 0);
@@ -105,7 +105,7 @@ async fn put_file(vault: &Vault, path: &Path) -> Result<Option<BudgetFile>, Impo
     Ok(Some(BudgetFile { blob: blob.get(), bytes, modified_ms }))
 }
 
-/// Stores the messages of a group; none if its file was not made, as before the first sync.
+/// Stores the messages of a group; none if its file does not exist, as before the first sync.
 async fn put_messages(
     vault: &Vault,
     path: &Path,
@@ -142,7 +142,7 @@ async fn put_messages(
     Ok(taken)
 }
 
-/// The next messages, which are noted in what is taken over.
+/// Reads the next messages and counts them in `taken`.
 fn next_page(
     rows: &mut SqlRows<'_>,
     taken: &mut ImportedMessages,
@@ -150,7 +150,7 @@ fn next_page(
     let (mut page, mut bytes) = (Vec::new(), 0);
     while page.len() < PAGE_COUNT_MAX && bytes < PAGE_BYTES_MAX {
         let Some(row) = rows.next()? else { break };
-        // A text, but the old server's column takes anything.
+        // The value should be a text, but the old server's column accepts anything.
         let text = row.get_ref(0)?.as_bytes_or_null()?.unwrap_or_default();
         let parsed = str::from_utf8(text).ok().and_then(|text| text.parse::<Timestamp>().ok());
         let Some(timestamp) = parsed else {
@@ -168,7 +168,8 @@ fn next_page(
     Ok(page)
 }
 
-/// The recorded trie, if it stands for the messages that were taken over; else what is wrong.
+/// Returns the recorded trie if it matches the imported messages, or else a description of the
+/// fault.
 fn check(recorded: Option<&str>, taken: &ImportedMessages) -> Result<MerkleTrie, String> {
     let trie =
         MerkleTrie::from_json(recorded.unwrap_or("{}")).map_err(|error| error.to_string())?;

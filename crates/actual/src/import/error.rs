@@ -1,18 +1,18 @@
-//! Why an import cannot be.
+//! The errors of an import.
 
 use std::path::{Path, PathBuf};
 
-/// What to do is in the message.
+/// The reason why an import failed. The message contains the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// There is no such server.
+    /// The directories do not contain a server's files.
     #[error(
         "{} is missing: pass the directory with the old server's server-files and user-files",
         .0.display()
     )]
     Missing(PathBuf),
-    /// Before users, or before login methods.
+    /// The release is from before users or before login methods.
     #[error(
         "{} is from an older release without {missing}: start the newest release of the old \
          server on it once to upgrade it, then stop the server",
@@ -21,38 +21,38 @@ pub enum ImportError {
     TooOld {
         /// The account file.
         path: PathBuf,
-        /// A table or column.
+        /// The missing table or column.
         missing: &'static str,
     },
-    /// Nobody ever set one, or it logs in by `OpenID` alone.
+    /// No password was ever set, or users log in with `OpenID` only.
     #[error(
         "the old server has no password; a server with only OpenID login cannot be imported: set \
          a password first"
     )]
     NoPassword,
-    /// Another password than the old server's.
+    /// The password is not the old server's.
     #[error("wrong password for the old server")]
     WrongPassword,
-    /// A file of the old server's does not open, or holds something else than it should.
+    /// A file of the old server does not open, or has unexpected contents.
     #[error("{}: {source}", path.display())]
     Old {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         source: engine::Error,
     },
-    /// A file of the old server's cannot be read.
+    /// A file of the old server cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which file or folder.
+        /// The path of the file or directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The data directory's accounts refused.
+    /// The data directory's accounts returned an error.
     #[error(transparent)]
     Accounts(#[from] accounts::Error),
-    /// A vault refused.
+    /// A vault returned an error.
     #[error(transparent)]
     Store(#[from] sync_store::Error),
 }

@@ -1,8 +1,8 @@
-//! An SQLite file of a server that does not run.
+//! Opens an SQLite file of a server that is not running.
 //!
 //! # Invariants
-//! - Nothing is written in the file's folder, not even by SQLite: no lock, no recovery.
-//! - What a server that was killed has left in a journal or a WAL counts: it is recovered in memory.
+//! - Nothing is written in the file's directory, not even by SQLite: no lock, no recovery.
+//! - The journal or WAL that a killed server left behind counts: it is recovered in memory.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(super) struct OldFile {
 }
 
 impl OldFile {
-    /// `None` if there is no such file.
+    /// Opens a file; `None` if it does not exist.
     pub(super) fn open(path: &Path) -> Result<Option<Self>, ImportError> {
         if !path.try_exists().map_err(ImportError::io(path))? {
             return Ok(None);
@@ -40,7 +40,8 @@ mod tests {
         paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
     }
 
-    /// What is read of a file that a killed program has left as it is after `work`.
+    /// Kills a program after `work` and returns the number of rows that are then read from its
+    /// file.
     fn rows_after_a_kill(journal_mode: &str, work: &str) -> i64 {
         let (lived, left) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let db = Connection::open(lived.path().join("a.sqlite")).unwrap();
@@ -64,7 +65,7 @@ mod tests {
         let spilled = "PRAGMA cache_size = 1; BEGIN;
             WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 2000)
             INSERT INTO t SELECT randomblob(100) FROM n";
-        // What was not committed does not count, though its pages are in the file.
+        // Uncommitted rows do not count, though their pages are in the file.
         assert_eq!(rows_after_a_kill("delete", spilled), 0);
         assert_eq!(rows_after_a_kill("delete", "INSERT INTO t VALUES (1)"), 1);
         assert_eq!(rows_after_a_kill("wal", "INSERT INTO t VALUES (1), (2)"), 2);

@@ -1,9 +1,9 @@
-//! Whether a password is the one that the published server has the hash of.
+//! Checks a password against the hash that the published server stored.
 
 use argon2::{Argon2, PasswordVerifier};
 
-/// As the published server does: its hashes are argon2's, or from older releases bcrypt's, which
-/// reads no more than 72 bytes. A hash that cannot be read is nobody's.
+/// Checks a password like the published server: its hashes are argon2 or, from older releases,
+/// bcrypt, which reads no more than 72 bytes. A hash that cannot be read matches no password.
 pub(super) fn is_right(password: &str, hash: &str) -> bool {
     if hash.starts_with("$argon2") {
         Argon2::default().verify_password(password.as_bytes(), hash).is_ok()
@@ -16,7 +16,8 @@ pub(super) fn is_right(password: &str, hash: &str) -> bool {
 mod tests {
     use super::is_right;
 
-    /// Made by the packages `argon2` 0.44 and `bcrypt` 6 that the published server uses.
+    /// The packages `argon2` 0.44 and `bcrypt` 6, which the published server uses, created these
+    /// hashes.
     #[test]
     fn both_kinds_of_hashes() {
         let argon2 = "$argon2id$v=19$m=47104,t=1,p=1$JpHJQSv2O4+4DC9GDsQ4vw$\

@@ -1,19 +1,19 @@
-//! What became of an old server's data.
+//! The report of an import.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Rows that are named as examples.
+/// The maximum number of rows that are named as examples.
 const EXAMPLES_MAX: usize = 5;
 
-/// What was imported, and what was not.
+/// The imported and the skipped data of an import.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ImportReport {
     /// The imported budgets in order of creation, including deleted ones.
     pub budgets: Vec<ImportedBudget>,
-    /// The number of tokens that stay valid.
+    /// The number of imported tokens, which stay valid.
     pub tokens_count: u64,
-    /// Everything that was not imported.
+    /// The data that was not imported.
     pub skipped: SkippedData,
     /// Whether an earlier import was interrupted; its remains were removed.
     pub resumed: bool,
@@ -46,7 +46,7 @@ pub struct ImportedBudget {
     pub not_canonical: RowExamples,
 }
 
-/// Rows with something in common.
+/// The number of rows with a common property, and examples of them.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct RowExamples {
     /// The number of these rows.
@@ -109,7 +109,7 @@ pub struct OtherUsersAccess {
     pub user: String,
 }
 
-/// How far it is.
+/// The progress of an import.
 pub(super) struct ImportProgress<'a> {
     done: u64,
     all: u64,

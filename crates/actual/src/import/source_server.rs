@@ -1,6 +1,6 @@
-//! What a published server knows, apart from the budgets' contents: its account file.
+//! Reads a published server's account file: everything except the budgets' contents.
 //!
-//! Source: the migrations of `@actual-app/sync-server` 26.9.0, and a folder made by it.
+//! Source: the migrations of `@actual-app/sync-server` 26.9.0, and a directory that it created.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,14 +24,14 @@ const COLUMNS: [(&str, &str, &str); 4] = [
     ("sessions", "user_id", "users (sessions.user_id)"),
     ("files", "owner", "owners of budgets (files.owner)"),
 ];
-/// What the files in the folder of budgets are called.
+/// The start and end of the file names in the directory of budgets.
 const BLOB: (&str, &str) = ("file-", ".blob");
 const GROUP: (&str, &str) = ("group-", ".sqlite");
 
-/// An old server's data, as it was when this was opened.
+/// An old server's data, as it was when it was opened.
 pub struct SourceServer {
     user_files: PathBuf,
-    /// Of the password.
+    /// The hash of the password.
     hash: String,
     pub(super) owner: OwnerState,
     pub(super) tokens: Vec<Zeroizing<String>>,
@@ -39,7 +39,7 @@ pub struct SourceServer {
     pub(super) skipped: SkippedData,
 }
 
-/// A row of `files`.
+/// A row of the table `files`.
 pub(super) struct SourceBudget {
     pub(super) id: String,
     pub(super) group_id: Option<String>,
@@ -48,17 +48,17 @@ pub(super) struct SourceBudget {
     pub(super) encrypt_meta: Option<String>,
     pub(super) key: BudgetKey,
     pub(super) is_deleted: bool,
-    /// The user's name, if it is another than the one that logs in by password.
+    /// The owner's name, if the owner is not the user who logs in with the password.
     other_owner: Option<String>,
 }
 
 impl SourceServer {
-    /// The file that the old server has open as long as it runs.
+    /// Returns the path of the file that the old server holds open while it runs.
     pub fn account_file(server_files: &Path) -> PathBuf {
         server_files.join("account.sqlite")
     }
 
-    /// Reads the account file in `server_files`, and notes what is in `user_files`.
+    /// Reads the account file in `server_files`, and lists the files in `user_files`.
     pub fn open(server_files: &Path, user_files: &Path, now_ms: u64) -> Result<Self, ImportError> {
         let path = Self::account_file(server_files);
         let missing = || ImportError::Missing(path.clone());
@@ -79,7 +79,7 @@ impl SourceServer {
         Ok(published)
     }
 
-    /// [`ImportError::WrongPassword`] if it is not the one that people log in with.
+    /// Returns [`ImportError::WrongPassword`] if users do not log in with this password.
     pub fn check_password(&self, password: &str) -> Result<(), ImportError> {
         let is_right = password::is_right(password, &self.hash);
         if is_right { Ok(()) } else { Err(ImportError::WrongPassword) }
@@ -89,13 +89,13 @@ impl SourceServer {
         self.user_files.join(format!("{}{}{}", BLOB.0, file.id, BLOB.1))
     }
 
-    /// `None` if the budget has no group: it was reset.
+    /// Returns the path of a budget's messages; `None` if the budget was reset and has no group.
     pub(super) fn group_path(&self, file: &SourceBudget) -> Option<PathBuf> {
         let group_id = file.group_id.as_ref()?;
         Some(self.user_files.join(format!("{}{group_id}{}", GROUP.0, GROUP.1)))
     }
 
-    /// How many messages there are, canonical or not.
+    /// Counts all messages, canonical or not.
     pub(super) fn messages_count(&self) -> Result<u64, ImportError> {
         let mut sum = 0;
         for path in self.files.iter().filter_map(|file| self.group_path(file)) {
@@ -108,7 +108,7 @@ impl SourceServer {
         Ok(sum)
     }
 
-    /// Files of the budgets' folder that belong to no budget that is taken over.
+    /// Lists the files in the directory of budgets that belong to no imported budget.
     fn stray_files(&self) -> Result<Vec<String>, ImportError> {
         let error = || ImportError::io(&self.user_files);
         let paths = self.files.iter().flat_map(|file| {
@@ -129,7 +129,7 @@ impl SourceServer {
     }
 }
 
-/// What the account file says; the hash is missing if there is no password.
+/// The contents of the account file; the hash is missing if there is no password.
 struct AccountFileContents {
     hash: Option<String>,
     published: SourceServer,
@@ -157,13 +157,13 @@ fn read(db: &Connection, user_files: &Path, now_ms: u64) -> rusqlite::Result<Acc
     Ok(AccountFileContents { hash, published })
 }
 
-/// Those that are valid, and not another user's.
+/// Reads the valid tokens, except those of other users.
 fn tokens(
     db: &Connection,
     now_ms: u64,
     skipped: &mut SkippedData,
 ) -> rusqlite::Result<Vec<Zeroizing<String>>> {
-    // -1 stands for never; otherwise seconds since 1970.
+    // -1 means never; other values are seconds since 1970.
     let mut statement = db.prepare(
         "SELECT token, coalesce(expires_at, -1) <> -1 AND expires_at * 1000 <= ?1,
              user_id IN (SELECT id FROM users WHERE user_name <> '')
@@ -184,7 +184,7 @@ fn tokens(
     Ok(tokens)
 }
 
-/// The budgets of the user who logs in by password, in the order in which they were made.
+/// Reads the budgets of the user who logs in with the password, in order of creation.
 fn files(db: &Connection, skipped: &mut SkippedData) -> rusqlite::Result<Vec<SourceBudget>> {
     let mut statement = db.prepare(
         "SELECT files.id, group_id, name, CAST(sync_version AS TEXT), encrypt_meta, encrypt_keyid,
@@ -214,7 +214,7 @@ fn file(row: &Row<'_>) -> rusqlite::Result<SourceBudget> {
         group_id: row.get(1)?,
         name: row.get(2)?,
         format: row.get(3)?,
-        // To the old server, an empty text is none.
+        // The old server treats an empty text as missing.
         encrypt_meta: meta.filter(|meta| !meta.is_empty()),
         key,
         is_deleted: row.get(8)?,
@@ -222,7 +222,7 @@ fn file(row: &Row<'_>) -> rusqlite::Result<SourceBudget> {
     })
 }
 
-/// Who else may use these budgets. Older releases have no such table.
+/// Lists other users who may use these budgets. Older releases do not have this table.
 fn access_of_others(
     db: &Connection,
     files: &[SourceBudget],
@@ -245,7 +245,7 @@ fn access_of_others(
     Ok(all)
 }
 
-/// Older releases have none.
+/// Reads the server's preferences. Older releases have none.
 fn prefs(db: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
     if !has_column(db, "server_prefs", "value")? {
         return Ok(BTreeMap::new());
@@ -280,7 +280,7 @@ mod tests {
             encrypt_meta TEXT, encrypt_keyid TEXT, encrypt_salt TEXT, encrypt_test TEXT,
             deleted BOOLEAN DEFAULT FALSE, name TEXT, owner TEXT);";
 
-    /// A folder whose account file was made by `sql`, opened.
+    /// Opens a directory whose account file was created with `sql`.
     fn opened(sql: &str) -> Result<SourceServer, ImportError> {
         let folder = tempfile::tempdir().unwrap();
         let account = Connection::open(SourceServer::account_file(folder.path())).unwrap();

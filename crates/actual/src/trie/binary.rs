@@ -1,33 +1,33 @@
-//! The trie's bytes in a record (`docs/reference/formats/15-actual.md`).
+//! Encodes the trie as bytes in a gateway state (`docs/reference/formats/15-actual.md`).
 //!
 //! ```text
 //! trie = 10 | node                     10: no messages
 //! node = tag [hash] node{0..3}         hash: 4 bytes, big-endian
 //! tag  = bit 0, 1, 2: it has child 0, 1, 2; bit 3: hash follows
 //! ```
-//! Without bit 3 the hash is the XOR of the children's. That holds for every node that lost no
-//! child to pruning and at which no key ends, so that most nodes take one byte.
+//! Without bit 3 the hash is the XOR of the children's. This is true for every node that lost no
+//! child to pruning and at which no key ends, so most nodes take one byte.
 //!
 //! # Invariants
-//! - A trie has one encoding; a decoder accepts no other, and no beginning of one.
+//! - A trie has one encoding; the decoder accepts no other, and no prefix of one.
 
 use super::json::TrieJsonWriter;
 use super::{KEY_DIGITS_MAX, MerkleTrie, NONE, TrieVisitor};
 
 /// The tag of the trie without messages.
 const EMPTY: u8 = 0x10;
-/// In a tag: a bit for each child.
+/// The bits of a tag that mark the children.
 const CHILDREN: u8 = 0x07;
-/// In a tag: the hash follows.
+/// The bit of a tag that says that the hash follows.
 const HAS_HASH: u8 = 0x08;
 
-/// Bytes that are no trie's.
+/// An error for bytes that do not encode a trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stored trie is damaged")]
 pub struct DamagedTrie;
 
 impl MerkleTrie {
-    /// Appends the bytes.
+    /// Appends the encoded trie.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if self.nodes.is_empty() {
             out.push(EMPTY);
@@ -56,14 +56,15 @@ impl MerkleTrie {
         }
     }
 
-    /// Reads what [`Self::encode`] wrote, all of it.
+    /// Decodes all bytes that [`Self::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, DamagedTrie> {
         let mut trie = Self::new();
         walk(bytes, &mut trie)?;
         Ok(trie)
     }
 
-    /// Appends the JSON of an encoded trie, without the trie; appends something on an error too.
+    /// Appends the JSON of an encoded trie without building the trie; may append a part before an
+    /// error.
     pub fn write_json_of(bytes: &[u8], out: &mut String) -> Result<(), DamagedTrie> {
         if walk(bytes, &mut TrieJsonWriter::new(out))?.is_none() {
             out.push_str("{}");
@@ -71,13 +72,13 @@ impl MerkleTrie {
         Ok(())
     }
 
-    /// [`Self::root`] of an encoded trie, without the trie.
+    /// Returns the [`Self::root`] of an encoded trie without building the trie.
     pub fn root_of(bytes: &[u8]) -> Result<Option<i32>, DamagedTrie> {
         walk(bytes, &mut ())
     }
 }
 
-/// Reads a trie, calling `visit` for each node; answers with the root's hash.
+/// Reads an encoded trie, calls `visit` for each node, and returns the root's hash.
 fn walk(mut bytes: &[u8], visit: &mut impl TrieVisitor) -> Result<Option<i32>, DamagedTrie> {
     if bytes == [EMPTY] {
         return Ok(None);
@@ -117,7 +118,7 @@ fn read_node<V: TrieVisitor>(
     Ok(hash)
 }
 
-/// For the root's hash alone.
+/// Ignores all nodes, if only the root's hash is needed.
 impl TrieVisitor for () {
     type Place = ();
     fn open(&mut self, _: Option<((), u8)>) {}

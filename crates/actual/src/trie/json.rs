@@ -1,4 +1,4 @@
-//! The trie's JSON: byte for byte what JavaScript's `JSON.stringify` makes of the published one.
+//! The trie's JSON, byte for byte what JavaScript's `JSON.stringify` returns for the published one.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use super::{KEY_DIGITS_MAX, MerkleTrie, NONE, TrieVisitor};
 
-/// A text that is no trie's JSON.
+/// An error for a text that is not the JSON of a trie.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseTrieError {
-    /// Not JSON of nodes.
+    /// The text is not JSON, or not of nodes.
     #[error("not a valid trie: {0}")]
     Json(#[from] serde_json::Error),
     /// A node, or a root with children, has no hash.
@@ -47,7 +47,7 @@ impl MerkleTrie {
         visit.close(place, node.hash);
     }
 
-    /// Reads the JSON, spaced and ordered in any way.
+    /// Parses the JSON, with any spaces and in any order.
     pub fn from_json(text: &str) -> Result<Self, ParseTrieError> {
         let root: JsonNode = serde_json::from_str(text)?;
         let mut trie = Self::new();
@@ -91,10 +91,11 @@ impl JsonNode {
     }
 }
 
-/// Writes a walk as JSON.
+/// Writes the visited nodes as JSON.
 pub(super) struct TrieJsonWriter<'a> {
     out: &'a mut String,
-    /// The last hash and where its digits are: most nodes have one child, and its hash.
+    /// The last hash and the place of its digits: most nodes have one child, which has the same
+    /// hash.
     last: (i32, Range<usize>),
 }
 

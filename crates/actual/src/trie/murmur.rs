@@ -1,6 +1,6 @@
-//! `MurmurHash3` x86 32-bit with seed 0 (Austin Appleby, public domain, `smhasher`).
+//! Computes `MurmurHash3` x86 32-bit with seed 0 (Austin Appleby, public domain, `smhasher`).
 
-/// Of any bytes.
+/// Hashes any bytes.
 pub(super) fn hash(bytes: &[u8]) -> u32 {
     let (blocks, tail) = bytes.as_chunks::<4>();
     let mut hash = 0;
@@ -11,7 +11,7 @@ pub(super) fn hash(bytes: &[u8]) -> u32 {
     let mut last = [0; 4];
     last[..tail.len()].copy_from_slice(tail);
     hash ^= mix(u32::from_le_bytes(last));
-    // The length modulo 2³², as in the original.
+    // The length is taken modulo 2³², as in the original.
     #[expect(clippy::cast_possible_truncation, reason = "takes exactly these 32 bits")]
     let length = bytes.len() as u32;
     finish(hash ^ length)
@@ -31,7 +31,7 @@ fn finish(mut hash: u32) -> u32 {
 mod tests {
     use super::hash;
 
-    /// The usual list: <https://stackoverflow.com/a/31929528>, made with the original.
+    /// The list at <https://stackoverflow.com/a/31929528>, which was computed with the original.
     #[test]
     fn the_published_examples_with_seed_0() {
         for (bytes, expected) in [

@@ -40,9 +40,10 @@ fn pruned(trie: &MerkleTrie) -> MerkleTrie {
     pruned
 }
 
-/// What an app does with two tries: the minute from which it asks, or `None` if they agree.
+/// Compares two tries like an app: returns the minute from which it requests messages, or `None` if
+/// they agree.
 ///
-/// The published `diff`, which a server has no use for.
+/// This is the published `diff`, which a server does not need.
 fn diff(a: &MerkleTrie, b: &MerkleTrie) -> Option<u64> {
     if a.root() == b.root() {
         return None;
@@ -80,8 +81,8 @@ fn published_timestamps() {
     for case in section("timestamps") {
         let input = text(&case, "input");
         let canonical = case["normalized"].as_str().filter(|text| *text == input);
-        // The published packages write a node in the case that it came in; a canonical one is
-        // lower case, as all apps' nodes are.
+        // The published packages keep the case of a node id; a canonical one is lower case, like
+        // those of all apps.
         let canonical = canonical.filter(|text| text[30..] == text[30..].to_lowercase());
         let timestamp = input.parse::<Timestamp>().ok();
         assert_eq!(timestamp.is_some(), canonical.is_some(), "{input}");
@@ -138,7 +139,8 @@ fn published_diffs() {
     }
 }
 
-/// A server of one budget, as the published one: first what the app lacks, then what is new.
+/// A model of the published server with one budget: it first returns the messages that the app
+/// lacks, then stores the new ones.
 #[derive(Default)]
 struct ModelActualServer {
     contents: BTreeMap<Timestamp, String>,
@@ -173,7 +175,7 @@ fn published_sessions() {
             let response = &step["response"];
             assert_eq!(serde_json::to_value(&answer).unwrap(), response["messages"]);
             assert_eq!(json(&server.trie), text(response, "merkle"), "{}", session["name"]);
-            // Between two requests the trie is in the record.
+            // Between two requests the trie is stored in the gateway state.
             server.trie = MerkleTrie::decode(&bytes(&server.trie)).unwrap();
         }
     }
@@ -214,10 +216,10 @@ fn other_bytes_are_damage() {
     assert!(MerkleTrie::decode(&chain(KEY_DIGITS_MAX)).is_ok());
     for damaged in [
         &b""[..],
-        // Something after the end.
+        // Bytes after the end.
         b"\x10\x00",
         b"\x00\x00",
-        // Bits that no tag has, below the root too.
+        // Bits that no tag has, also below the root.
         b"\x18\0\0\0\x01",
         b"\x01\x10",
         b"\x80",
@@ -246,7 +248,7 @@ fn texts_that_are_no_tries() {
     assert!(matches!(MerkleTrie::from_json(&too_deep), Err(ParseTrieError::TooDeep)));
 }
 
-/// Timestamps near to each other, and some of any time.
+/// Generates timestamps that are close to each other, and some at any time.
 fn timestamps() -> impl Strategy<Value = BTreeSet<Timestamp>> {
     let near = 28_000_000u64..28_003_000;
     let any_minute = 0..=Timestamp::MILLIS_MAX / 60_000;
@@ -258,7 +260,7 @@ fn timestamps() -> impl Strategy<Value = BTreeSet<Timestamp>> {
     btree_set(timestamp, 0..60)
 }
 
-/// Timestamps whose keys use two digits only, so that pruning finds nothing.
+/// Generates timestamps whose keys use only two of the digits, so that pruning removes nothing.
 fn timestamps_of_two_digits() -> impl Strategy<Value = BTreeSet<Timestamp>> {
     let minute = vec(any::<bool>(), 15)
         .prop_map(|bits| bits.into_iter().fold(1, |minute, bit| minute * 3 + u64::from(bit) * 2));
@@ -267,7 +269,7 @@ fn timestamps_of_two_digits() -> impl Strategy<Value = BTreeSet<Timestamp>> {
     btree_set(timestamp, 0..60)
 }
 
-/// Bytes like a trie's, good and bad.
+/// Generates bytes that resemble a trie's, valid and invalid.
 fn bytes_like_a_trie() -> impl Strategy<Value = Vec<u8>> {
     let tags = vec(prop_oneof![3 => 0u8..16, 1 => any::<u8>()], 0..100);
     let altered = (timestamps(), any::<prop::sample::Index>(), any::<u8>());
@@ -302,7 +304,7 @@ proptest! {
         prop_assert_eq!(json(&trie_of(&shuffled)), json(&trie_of(&sorted)));
     }
 
-    /// What keeps apps and server in sync, though they prune at different times.
+    /// This property keeps apps and server in sync, though they prune at different times.
     #[test]
     fn the_root_does_not_depend_on_when_the_trie_is_pruned(
         shuffled in timestamps().prop_map(Vec::from_iter).prop_shuffle(),

@@ -88,7 +88,7 @@ fn undecodable_requests_are_errors() {
     ] {
         assert!(ActualSyncRequest::from_body(Bytes::from_static(bytes)).is_err(), "{bytes:x?}");
     }
-    // No bytes are a request without anything: what it lacks is for the caller to say.
+    // An empty body is a request without any fields: the caller checks what is missing.
     assert_eq!(ActualSyncRequest::from_body(Bytes::new()), Ok(ActualSyncRequest::default()));
 }
 

@@ -1,4 +1,4 @@
-//! A run of the benchmark: what is measured, and with what.
+//! Defines a run of the benchmark: its plan, its parts and its fixture.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use crate::service::systems_under_test::{AS_IT_COMES, ServiceFixture, SystemUnde
 pub enum ActualBenchPart {
     /// Imports, each in one request.
     Bulk,
-    /// Imports in pages.
+    /// Imports that are sent in pages.
     Pages,
-    /// A transaction, or ten, in a request.
+    /// Small syncs: one or ten transactions in a request.
     Small,
-    /// Nothing to send, nothing to get.
+    /// Syncs with no messages to send or to get.
     Empty,
-    /// A new device gets everything.
+    /// Downloads of all messages by a new device.
     Download,
-    /// An import, small syncs, a download; the server's memory.
+    /// An import, small syncs and a download, with the server's memory.
     Memory,
 }
 
-/// What the sections share.
+/// The state that all sections share.
 pub(crate) struct ActualBenchRun<'a> {
     pub(crate) plan: &'a ActualBenchPlan,
     pub(crate) fixture: ServiceFixture<'a>,
-    /// The published server, where there is one.
+    /// The published server, if it is installed.
     pub(crate) service: Option<CompetitorService>,
 }
 
 impl ActualBenchRun<'_> {
-    /// The baseline first.
+    /// Returns the systems to measure, the baseline first.
     pub(crate) fn peers(&self) -> Vec<(&'static str, SystemUnderTest<'_>)> {
         let published = self.service.as_ref();
         let published = published.map(|service| {
@@ -43,26 +43,26 @@ impl ActualBenchRun<'_> {
     }
 }
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct ActualBenchPlan {
-    /// Messages of an import, a table for each size.
+    /// Messages of an import; each size has a table.
     pub messages: Vec<usize>,
     /// Messages of a page of an import.
     pub page: usize,
-    /// How many users sync a little at the same time, tables for each count.
+    /// Numbers of users that make small syncs at the same time; each number has its tables.
     pub users: Vec<usize>,
-    /// How long each case works in each round; it ends what it has begun.
+    /// How long each case works in each round; it finishes the work that it has begun.
     pub duration: Duration,
-    /// Rounds, each in a random order.
+    /// The number of rounds, each in a random order.
     pub rounds: usize,
-    /// Which tables; empty for all.
+    /// The parts to measure; empty for all.
     pub only: Vec<ActualBenchPart>,
-    /// Where the files go.
+    /// The folder in which the run creates its files.
     pub folder: PathBuf,
-    /// The competitors' folder.
+    /// The folder with the competitors.
     pub competitors: PathBuf,
-    /// The shipped binary.
+    /// The path of the shipped binary.
     pub program: PathBuf,
     /// The command line, for the report.
     pub command: String,

@@ -1,9 +1,9 @@
-//! Imports: many messages at once, in one request or in pages, each into a budget of its own.
+//! Measures imports: many messages at once, in one request or in pages, each into its own budget.
 //!
 //! # Invariants
-//! - All servers did the same work: in the end they answer the same trie, byte by byte.
+//! - All servers did the same work: in the end they return the same trie, byte for byte.
 //! - The requests are built before the clock runs, and the clock runs only from a request to the end
-//!   of its answer.
+//!   of its response.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -21,16 +21,17 @@ use crate::service::actual::{self, ActualMessagePage};
 use crate::service::device::LoadDevice;
 use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
 
-/// Budgets of a server, one for the warm-up. Warren does not need them all in a second.
+/// A server's budgets, one of them for the warm-up. Warren does not need all of them in a second.
 pub(super) const CROWD: ClientPool = ClientPool { users: 32, devices: 1 };
-/// The server has seen a request before the clock starts.
+/// The warm-up sends these messages, so that the server has seen a request before the clock
+/// starts.
 const WARMUP_MESSAGES: usize = 1_000;
 
-/// An import as it goes over the wire.
+/// An import as it is sent over the wire.
 #[derive(Debug)]
 pub(super) struct ImportWorkload {
     pages: Vec<ActualMessagePage>,
-    /// What the first server that got it answered in the end.
+    /// The last trie that the first server returned for this import.
     trie: RefCell<Option<String>>,
 }
 
@@ -42,8 +43,8 @@ impl ImportWorkload {
         Ok(Self { pages, trie: RefCell::default() })
     }
 
-    /// Records what was waited for each answer, and returns what was waited for all, and the trie
-    /// that came last.
+    /// Sends all pages. Records the wait for each response, and returns the total wait and the
+    /// last trie.
     pub(super) async fn send(
         &self,
         connection: &mut BenchConnection,
@@ -68,7 +69,7 @@ impl ImportWorkload {
     }
 }
 
-/// At least one, more while there is time.
+/// Measures at least one import, and more while there is time.
 pub(super) fn measure(
     run: &ActualBenchRun<'_>,
     peer: SystemUnderTest<'_>,

@@ -1,4 +1,4 @@
-//! The table of the server's memory: all that apps do, in one server, one after the other.
+//! Measures the server's memory: all operations of apps, in one server, one after the other.
 //!
 //! # Invariants
 //! - All servers do the same work, however long it takes: more work would take more memory.
@@ -20,14 +20,14 @@ use crate::service::actual::{self, ActualMessagePage};
 use crate::service::device::LoadDevice;
 use crate::service::systems_under_test::SystemUnderTest;
 
-/// What starting took in memory is given back by then.
+/// The pause after which the server has released the memory that starting took.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Those who sync a little at the same time.
+/// The number of users that make small syncs at the same time.
 pub(super) const USERS: usize = 8;
 pub(super) const SYNCS_PER_USER: usize = 20;
 pub(super) const MESSAGES_PER_SYNC: usize = 10;
 
-/// An import in one request, small syncs of other users, a download of what was imported.
+/// Measures an import in one request, small syncs of other users, and a download of the import.
 pub(super) fn measure(
     run: &ActualBenchRun<'_>,
     peer: SystemUnderTest<'_>,
@@ -66,7 +66,7 @@ pub(super) fn measure(
     Ok(sample)
 }
 
-/// All of a user's small syncs.
+/// Makes all small syncs of one user.
 async fn sync(address: SocketAddr, device: LoadDevice) -> anyhow::Result<()> {
     let mut connection = BenchConnection::open(address).await?;
     let changes = MessageGenerator::of(ContentKind::Budget, 0, SMALL);

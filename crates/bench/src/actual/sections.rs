@@ -1,4 +1,4 @@
-//! The tables.
+//! Builds the benchmark's tables.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,9 +14,10 @@ use crate::service::load_stats::{LoadOperation, ServiceLoad};
 use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
 use crate::suite::{BenchCase, BenchSection};
 
-/// Of a budget in which small syncs are made.
+/// Messages of a budget that receives small syncs.
 pub(super) const SMALL_BUDGET: usize = 1_000;
-/// Of one that was kept for long: the trie grows with the minutes in which something was done.
+/// Messages of a budget that was kept for years: the trie grows with the minutes in which messages
+/// were created.
 const OLD_BUDGET: usize = 40_000;
 const TWO_YEARS_MS: u64 = 2 * 365 * 86_400_000;
 const OLD: MessageSchedule = MessageSchedule {
@@ -25,12 +26,12 @@ const OLD: MessageSchedule = MessageSchedule {
 };
 /// Messages of a small sync: a transaction, and ten.
 const SMALL_MESSAGES: [usize; 2] = [10, 100];
-/// The table that is about it.
+/// The name of the memory table.
 pub(super) const MEMORY: &str = "memory";
-/// Larger ones are in the tables of imports.
+/// The largest download; larger message counts are measured as imports only.
 const DOWNLOAD_MESSAGES_MAX: usize = 40_000;
 
-/// In a closed loop.
+/// Returns a load in a closed loop.
 pub(super) fn load(
     operation: LoadOperation,
     messages: usize,
@@ -48,7 +49,7 @@ pub(super) fn load(
     }
 }
 
-/// Those that the plan wants.
+/// Returns the sections that the plan selects.
 pub(super) fn for_run<'a>(run: &'a ActualBenchRun<'_>) -> anyhow::Result<Vec<BenchSection<'a>>> {
     let plan = run.plan;
     let mut sections = Vec::new();
@@ -82,7 +83,7 @@ pub(super) fn for_run<'a>(run: &'a ActualBenchRun<'_>) -> anyhow::Result<Vec<Ben
     Ok(sections)
 }
 
-/// The same by everybody.
+/// Returns a section in which each system under test runs the same measurement.
 fn section<'a>(
     run: &'a ActualBenchRun<'_>,
     name: String,
@@ -109,7 +110,7 @@ fn imports<'a>(
     Ok(section(run, name, "messages", title, measure))
 }
 
-/// What a closed loop of users with a device each does.
+/// Returns a section that measures a closed loop of users with one device each.
 fn loops<'a>(
     run: &'a ActualBenchRun<'_>,
     (name, unit, title): (String, &'static str, String),
@@ -150,7 +151,7 @@ fn download<'a>(run: &'a ActualBenchRun<'_>, messages: usize) -> BenchSection<'a
     loops(run, (format!("download-{messages}"), "downloads", title), 1, load)
 }
 
-/// Of the largest import.
+/// Returns the memory section, which uses the largest import.
 fn memory<'a>(run: &'a ActualBenchRun<'_>) -> anyhow::Result<Option<BenchSection<'a>>> {
     let Some(&messages) = run.plan.messages.iter().max() else { return Ok(None) };
     let import = Rc::new(ImportWorkload::new(messages, messages)?);

@@ -1,10 +1,10 @@
-//! How many messages the parts of the benchmark take.
+//! Defines the schedules of the benchmark's messages: how many at a time, and how far apart.
 
 use crate::message_generator::{MESSAGES_PER_TRANSACTION, MessageSchedule};
 
-/// An app that imports 1,000 transactions takes some 8 s for it.
+/// The schedule of an import: an app that imports 1,000 transactions takes about 8 s.
 pub(crate) const IMPORT: MessageSchedule =
     MessageSchedule { at_once: MESSAGES_PER_TRANSACTION, before_ms: 8, step_ms: 8 };
 
-/// A click a second, after an import.
+/// The schedule of small syncs: one click per second, after an import.
 pub(crate) const SMALL: MessageSchedule = MessageSchedule { step_ms: 1_000, ..IMPORT };

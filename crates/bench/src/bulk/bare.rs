@@ -1,4 +1,4 @@
-//! The bare loop: SQLite called directly.
+//! Measures the bare loop: SQLite called directly.
 
 use std::path::Path;
 use std::time::Duration;
@@ -46,7 +46,8 @@ fn insert(db: &Connection, messages: &[Message], page: usize) -> anyhow::Result<
     Ok(())
 }
 
-/// What decides the cost of a commit, as read back. The server acknowledges with the same.
+/// Returns the settings that decide the cost of a commit, as read back. The server acknowledges
+/// with the same settings.
 pub(super) fn settings(path: &Path) -> anyhow::Result<Vec<ReportSetting>> {
     let encryption = FileEncryption::Key { key: DatabaseKey::generate(), cipher: None };
     let (db, cipher) = open(path, &encryption)?;

@@ -1,4 +1,4 @@
-//! A run of the benchmark: what is measured, and with what.
+//! Defines a run of the benchmark: its plan, its parts and its messages.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::measure::RoundSample;
 use crate::message_generator::MessageGenerator;
 use crate::suite::{self, BenchSection, StopRule};
 
-/// What the rates count.
+/// The unit of the rates.
 pub(crate) const UNIT: &str = "messages";
 
 pub(crate) const NODE: NodeId = NodeId(1);
 
-/// 169,000 messages are a day's.
+/// The time between two messages: one day holds about 169,000 of them.
 const STEP_MS: u64 = 500;
 
-/// What the parts share.
+/// The state that all parts share.
 pub(crate) struct BulkBenchRun<'a> {
     pub(crate) plan: &'a BulkBenchPlan,
     pub(crate) bar: &'a ProgressBar,
@@ -26,7 +26,7 @@ pub(crate) struct BulkBenchRun<'a> {
 
 impl BulkBenchRun<'_> {
     pub(crate) fn measure(&self, section: BenchSection<'_>) -> anyhow::Result<suite::ResultTable> {
-        // A case ends when all is stored.
+        // A case ends when it has stored all messages.
         let stop_rule = StopRule::rounds(self.plan.rounds, Duration::ZERO);
         suite::run(section, &stop_rule, self.bar)
     }
@@ -36,33 +36,33 @@ impl BulkBenchRun<'_> {
     }
 }
 
-/// All messages were stored in that time.
+/// Returns the sample of a case that stored `count` messages in `elapsed`.
 pub(crate) fn sample(count: usize, elapsed: Duration) -> RoundSample {
     let mut sample = RoundSample::new(count as u64, elapsed);
     sample.metrics.push(("seconds", elapsed.as_secs_f64()));
     sample
 }
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct BulkBenchPlan {
-    /// Messages, a table for each count.
+    /// Numbers of messages; each has a table.
     pub counts: Vec<usize>,
     /// Messages of one page.
     pub page: usize,
     /// Bytes of a message's content.
     pub content_bytes: usize,
-    /// Rounds, each in a random order.
+    /// The number of rounds, each in a random order.
     pub rounds: usize,
-    /// Names of the tables to make; empty for all.
+    /// The parts to measure; empty for all.
     pub only: Vec<BulkBenchPart>,
-    /// Milliseconds to the database and back, a table for each.
+    /// Round-trip times to the database in milliseconds; each has a table.
     pub latencies_ms: Vec<u64>,
-    /// What would take longer is left out, and the report says so.
+    /// The longest time of a case: slower cases are skipped, and the report notes it.
     pub case_max: Duration,
-    /// Where the files go.
+    /// The folder in which the run creates its files.
     pub folder: PathBuf,
-    /// The shipped binary.
+    /// The path of the shipped binary.
     pub program: PathBuf,
     /// The command line, for the report.
     pub command: String,
@@ -71,8 +71,8 @@ pub struct BulkBenchPlan {
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulkBenchPart {
-    /// SQLite: the bare loop, and Warren.
+    /// SQLite: the bare loop and Warren.
     Local,
-    /// PostgreSQL: the published ways.
+    /// PostgreSQL: the published methods and Warren.
     Postgres,
 }

@@ -1,10 +1,11 @@
-//! A network in between: what goes through arrives half a round trip later, in both directions.
+//! Simulates a network: bytes arrive half a round trip later, in both directions.
 //!
-//! Each piece has a time of its own, so that what follows closely arrives closely: a longer way,
-//! not a narrower one. Threads, whose sleep is exact to a tenth of a millisecond.
+//! Each chunk has its own due time, so chunks that follow closely also arrive closely: the way is
+//! longer, not narrower. The proxy uses threads, because their sleep is exact to a tenth of a
+//! millisecond.
 //!
 //! # Invariants
-//! - It ends with its value.
+//! - The proxy stops accepting connections when its value is dropped.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -18,10 +19,10 @@ use anyhow::Context;
 use engine::clock::now;
 
 const PIECE_BYTES_MAX: usize = 64 << 10;
-/// Pieces under way: 64 MiB, more than a statement has.
+/// The number of chunks under way: 64 MiB, more than a statement has.
 const PIECES_COUNT_MAX: usize = 1_024;
 
-/// Accepts connections for another address.
+/// A proxy that accepts connections for another address and delays their bytes.
 pub(super) struct DelayProxy {
     pub(super) address: SocketAddr,
     is_over: Arc<AtomicBool>,
@@ -31,7 +32,7 @@ pub(super) struct DelayProxy {
 type DelayedChunk = (Instant, Vec<u8>);
 
 impl DelayProxy {
-    /// `round_trip` is what it adds there and back.
+    /// Starts a proxy that adds `round_trip` to each round trip to `to`.
     pub(super) fn start(to: SocketAddr, round_trip: Duration) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
         let address = listener.local_addr()?;
@@ -42,7 +43,7 @@ impl DelayProxy {
                 if over.load(Ordering::Relaxed) {
                     break;
                 }
-                // Who cannot be connected sees it.
+                // If the connection fails, the client sees that it closes.
                 drop(from.and_then(|from| connect(from, to, round_trip / 2)));
             }
         });
@@ -53,7 +54,7 @@ impl DelayProxy {
 impl Drop for DelayProxy {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        // It looks when somebody comes.
+        // The thread checks the flag after each accepted connection.
         drop(TcpStream::connect(self.address));
         if let Some(accepting) = self.accepting.take() {
             drop(accepting.join());
@@ -70,7 +71,7 @@ fn connect(from: TcpStream, to: SocketAddr, delay: Duration) -> std::io::Result<
     Ok(())
 }
 
-/// One direction, until one side closes.
+/// Passes bytes on in one direction, until one side closes.
 fn pass(mut from: TcpStream, to: TcpStream, delay: Duration) {
     let (tx, rx) = sync_channel(PIECES_COUNT_MAX);
     thread::spawn(move || deliver(&rx, to));
@@ -92,7 +93,7 @@ fn deliver(pieces: &Receiver<DelayedChunk>, mut to: TcpStream) {
             break;
         }
     }
-    // It may be closed already.
+    // The other side may have closed the connection already.
     drop(to.shutdown(Shutdown::Write));
 }
 

@@ -1,4 +1,4 @@
-//! Pages over HTTP: to Warren, and to a server that only reads them.
+//! Sends pages over HTTP to Warren, and to a server that only reads them.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -27,7 +27,7 @@ pub(super) enum PageEncoding {
     Json,
 }
 
-/// Requests, ready to be sent.
+/// Encoded requests, ready to be sent.
 #[derive(Debug)]
 pub(super) struct PreparedRequests {
     encoding: PageEncoding,
@@ -65,14 +65,16 @@ impl PreparedRequests {
         Ok(Self { encoding, bodies: bodies.collect::<anyhow::Result<_>>()? })
     }
 
-    /// The next page goes when the last one is acknowledged. `count` messages must be stored.
+    /// Pushes the pages to Warren, each after the previous page was acknowledged. Fails unless
+    /// exactly `count` messages were stored.
     pub(super) async fn push(
         &self,
         address: SocketAddr,
         token: &str,
         count: usize,
     ) -> anyhow::Result<Duration> {
-        // The bare loop's file is made before its clock starts, too.
+        // This empty push creates the vault before the clock starts; the bare loop's file is also
+        // created before.
         let nothing = Self::new(self.encoding, &[Vec::new()])?;
         nothing.send(address, token, |_| Ok(())).await?;
         let mut stored = 0;
@@ -89,7 +91,7 @@ impl PreparedRequests {
         Ok(took)
     }
 
-    /// To one that does nothing with them.
+    /// Sends the pages to a server that only reads them.
     pub(super) async fn move_bytes(&self, address: SocketAddr) -> anyhow::Result<Duration> {
         self.send(address, "", |_| Ok(())).await
     }
@@ -116,15 +118,15 @@ impl PreparedRequests {
     }
 }
 
-/// Reads bodies, and answers when they are there.
+/// Starts a server that reads each body to its end and then responds.
 pub(super) fn start_sink(runtime: &Runtime) -> anyhow::Result<SocketAddr> {
     let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
     let listener = listener.context("no free port")?;
     let address = listener.local_addr()?;
-    // It ends with the runtime.
+    // The task ends with the runtime.
     runtime.spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // Who breaks off is of no interest here: the caller sees it.
+            // Broken connections need no handling here, because the client reports them.
             tokio::spawn(async move {
                 let connection = server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), service_fn(read));
@@ -137,7 +139,7 @@ pub(super) fn start_sink(runtime: &Runtime) -> anyhow::Result<SocketAddr> {
 
 async fn read(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let mut body = request.into_body();
-    // Each frame is dropped as it comes.
+    // Each frame is dropped when it arrives.
     while let Some(Ok(_)) = body.frame().await {}
     Ok(Response::new(Full::new(Bytes::from_static(b"read"))))
 }

@@ -1,5 +1,5 @@
-//! On SQLite: the bare loop, moving the bytes, Warren over HTTP, and Warren's storage in this
-//! process.
+//! Measures SQLite: the bare loop, moving the bytes, Warren over HTTP, and Warren's storage in
+//! this process.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use crate::report_setting::ReportSetting;
 use crate::server_process::{PreparedDataDir, ServerProcess};
 use crate::suite::{BenchCase, BenchSection, ResultTable};
 
-/// Cases that push to Warren.
+/// The number of cases that push to Warren.
 const PUSHING: usize = 2;
 
 pub(super) fn run(
@@ -28,12 +28,12 @@ pub(super) fn run(
     folder: &Path,
 ) -> anyhow::Result<(Vec<ResultTable>, Vec<ReportSetting>)> {
     let plan = run.plan;
-    // A fresh vault for each page sequence: an account is used once.
+    // Each sequence of pages needs a fresh vault, so an account is used only once.
     let accounts = plan.counts.len() * plan.rounds * PUSHING;
     let data = folder.join("served");
     let prepared = PreparedDataDir::make(data.clone(), accounts, accounts)?;
     let served = ServerProcess::start(&plan.program, &data, &[])?;
-    // One thread for the client, one for the server that only reads.
+    // One thread serves the client, the other the server that only reads.
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("tokio")?;
     let next = Cell::new(0);

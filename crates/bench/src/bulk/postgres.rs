@@ -1,10 +1,10 @@
-//! On PostgreSQL: the two published ways, beside what the rows cost by themselves, at several
-//! distances from the database.
+//! Measures PostgreSQL: the two published methods are compared with the cost of the rows alone, at
+//! several distances from the database.
 //!
 //! Warren has its own tables in the same database, a server between it and the client, and its
-//! fingerprint in place of the trie.
+//! fingerprint instead of the trie.
 //!
-//! The published table: one row per message, and a trie per group kept as one JSON document that
+//! The published tables hold one row per message, and per group a trie as one JSON document that
 //! is read, changed and written back in the same transaction.
 
 mod insert_methods;
@@ -29,12 +29,12 @@ use crate::postgres::BenchPostgres;
 use crate::server_process::{PreparedDataDir, ServerProcess};
 use crate::suite::{BenchCase, BenchSection, ResultTable};
 
-/// Warren's accounts.
+/// The folder of Warren's accounts.
 const SERVED: &str = "served-postgres";
-/// Messages stored to learn how long a statement takes, and their contents.
+/// The number and content size of the messages stored to learn how long a statement takes.
 const TRIAL: usize = 400;
 const TRIAL_CONTENT_BYTES: usize = 100;
-/// Of round trips, before a table.
+/// The number of round trips measured before a table.
 const PINGS: usize = 21;
 const SCHEMA: &str = "\
     CREATE TABLE messages (group_id TEXT, timestamp TEXT, content BYTEA, \
@@ -42,7 +42,7 @@ const SCHEMA: &str = "\
     CREATE TABLE merkles (group_id TEXT PRIMARY KEY, merkle TEXT);";
 const EMPTY: &str = "TRUNCATE messages, merkles; CHECKPOINT";
 
-/// Seconds as published, on other machines: one by one, in one statement, in pages.
+/// Published seconds, measured on other machines: one by one, in one statement, in pages.
 struct PublishedTimes {
     count: usize,
     one: Option<f64>,
@@ -59,18 +59,18 @@ const PUBLISHED_NOTE: &str = "published figures, measured elsewhere: 4,000 messa
     6.9 s; 40,000 messages one by one in 59 s, in one statement in 7.2 s, later in 5 s; 169,000 \
     messages in one statement crashed, in pages in about 30 s";
 
-/// How messages get there.
+/// A method to insert messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InsertMethod {
-    /// A statement over arrays, without a trie.
+    /// One statement over arrays, without a trie.
     Arrays,
-    /// A statement per message.
+    /// One statement per message.
     One,
-    /// Statements with the values as text, of so many messages.
+    /// Statements with the values as text, each with this number of messages.
     Text(usize),
 }
 
-/// Tables, and notes.
+/// Measures all tables, and returns them with notes.
 pub(super) fn run(
     run: &BulkBenchRun<'_>,
     folder: &Path,
@@ -129,7 +129,7 @@ pub(super) fn run(
     Ok((tables, notes))
 }
 
-/// A fresh vault for each push: an account is used once.
+/// Fresh vaults for the pushes: an account is used only once.
 struct FreshVaults {
     prepared: PreparedDataDir,
     used: Cell<usize>,
@@ -150,7 +150,7 @@ impl FreshVaults {
     }
 }
 
-/// A server, and the way there.
+/// A server, and the delay on the way to it.
 struct DelayedServer<'a> {
     postgres: &'a BenchPostgres,
     config: Config,
@@ -174,12 +174,12 @@ impl<'a> DelayedServer<'a> {
 
     async fn connect(&self) -> anyhow::Result<Client> {
         let (client, connection) = self.config.connect(NoTls).await.context("PostgreSQL")?;
-        // It ends with the client, whose calls report what goes wrong.
+        // The task ends with the client, whose calls report connection errors.
         tokio::spawn(connection);
         Ok(client)
     }
 
-    /// Warren at the same distance, its vaults in tables of its own.
+    /// Starts Warren at the same distance, with its vaults in its own tables.
     fn serve(&self, run: &BulkBenchRun<'_>, folder: &Path) -> anyhow::Result<ServerProcess> {
         let port = self.config.get_ports().first().context("a port")?;
         let user = self.config.get_user().context("a user")?;
@@ -189,7 +189,7 @@ impl<'a> DelayedServer<'a> {
         ServerProcess::start(&run.plan.program, &folder.join(SERVED), &["--postgres", &url])
     }
 
-    /// The median of what a statement takes that does nothing.
+    /// Returns the median duration of an empty statement.
     fn ping_ms(&self) -> anyhow::Result<f64> {
         self.postgres.runtime().block_on(async {
             let client = self.connect().await?;
@@ -203,7 +203,7 @@ impl<'a> DelayedServer<'a> {
         })
     }
 
-    /// What a statement per message takes for each, without what is done once.
+    /// Returns the time of a statement per message, without the work that is done only once.
     fn seconds_per_message(&self) -> anyhow::Result<f64> {
         let messages = MessageGenerator::new(TRIAL_CONTENT_BYTES, 0).next(TRIAL, NODE)?;
         let once = self.store(InsertMethod::One, &messages[..1])?;
@@ -213,7 +213,7 @@ impl<'a> DelayedServer<'a> {
         Ok(all.saturating_sub(once).as_secs_f64() / count)
     }
 
-    /// What is said in place of figures, if one by one would take longer than allowed.
+    /// Returns a note in place of figures if inserting one by one would take longer than allowed.
     fn too_long(&self, count: usize, seconds: f64, allowed: Duration) -> Option<String> {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let seconds = seconds * count as f64;
@@ -237,7 +237,7 @@ impl<'a> DelayedServer<'a> {
         BenchCase::new(name, move |_| Ok(sample(messages.len(), self.store(way, messages)?)))
     }
 
-    /// With the published figure, which has its own distance.
+    /// Returns a case with the published figure, which was measured at its own distance.
     fn published<'s>(
         &'s self,
         way: InsertMethod,
@@ -265,7 +265,7 @@ impl<'a> DelayedServer<'a> {
         }
     }
 
-    /// Into empty tables; connecting does not count.
+    /// Stores the messages in empty tables; the time to connect does not count.
     fn store(&self, way: InsertMethod, messages: &[Message]) -> anyhow::Result<Duration> {
         self.postgres.runtime().block_on(async {
             self.postgres.connect().await?.batch_execute(EMPTY).await?;
@@ -289,7 +289,7 @@ impl<'a> DelayedServer<'a> {
     }
 }
 
-/// The same through another port of this machine.
+/// Returns the same configuration with another port of this machine.
 fn with_port(config: &Config, port: u16) -> Config {
     let mut other = Config::new();
     other.host("127.0.0.1").port(port);

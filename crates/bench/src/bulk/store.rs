@@ -1,4 +1,4 @@
-//! Warren's storage, called in this process: what is left without HTTP.
+//! Measures Warren's storage in this process, without HTTP.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl StoreFixture {
         Ok(Self { vaults: Vaults::Files(VaultFiles::new(databases, folder.to_owned())) })
     }
 
-    /// Sorting and hashing belong to the work, as in the server.
+    /// Returns a case whose measured time includes sorting and hashing, like in the server.
     pub(super) fn case<'a>(
         &'a self,
         runtime: &'a Runtime,
@@ -35,7 +35,8 @@ impl StoreFixture {
         BenchCase::new("Warren, in process", move |_| {
             let key = || Ok::<_, sync_store::Error>(DatabaseKey::generate());
             let vault = self.vaults.open_with(&VaultId::generate(), key)?;
-            // The server's vault has been written to before its clock starts, too.
+            // This first write creates the vault before the clock starts; the server's vault is
+            // also created before.
             runtime.block_on(vault.add_device(client()))?;
             let start = now();
             let stored = runtime.block_on(store(&vault, messages, page))?;

@@ -1,10 +1,12 @@
-//! The published trie, kept as one JSON document: minutes in base 3, a hash at each node.
+//! Implements the published trie, kept as one JSON document: minutes in base 3, a hash at each
+//! node.
 //!
-//! The hash is FNV-1a, not the original's Murmur: either costs nothing beside the document.
+//! The hash is FNV-1a, not the original's Murmur: compared with the document, either costs almost
+//! nothing.
 
 use serde::{Deserialize, Serialize};
 
-/// Digits of a minute: enough until 2051.
+/// The number of ternary digits of a minute, which suffices until 2051.
 const DIGITS: u32 = 16;
 const MINUTE_MS: u64 = 60_000;
 
@@ -21,7 +23,7 @@ pub(super) struct JsonTrie {
 }
 
 impl JsonTrie {
-    /// Adds a timestamp that was new.
+    /// Adds a new timestamp.
     pub(super) fn insert(&mut self, millis: u64, text: &str) {
         let hash = text
             .bytes()

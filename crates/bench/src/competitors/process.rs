@@ -1,4 +1,4 @@
-//! Other programs, for a limited time and with a limited amount of text.
+//! Runs other programs for a limited time and with a limited amount of output.
 
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use engine::clock::now;
 
-/// Of each output; a build that fails says some 100 KB.
+/// The limit of each output; a failed build prints about 100 KB.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
-/// Lines that a reason may have, and characters.
+/// The limits of an error reason, in lines and in characters.
 const REASON_LINES_MAX: usize = 3;
 const REASON_CHARS_MAX: usize = 400;
 
-/// How a driver is started.
+/// The command that starts a driver.
 #[derive(Clone, Debug)]
 pub(crate) struct DriverProgram {
     pub(crate) program: PathBuf,
@@ -30,7 +30,7 @@ impl DriverProgram {
     }
 }
 
-/// What a program said before it ended.
+/// The output of a program that has ended.
 #[derive(Debug)]
 pub(crate) struct ProgramOutput {
     status: ExitStatus,
@@ -39,7 +39,7 @@ pub(crate) struct ProgramOutput {
 }
 
 impl ProgramOutput {
-    /// Did it succeed? Else says why not, in few words.
+    /// Returns an error with a short reason if the program failed.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         if self.status.success() {
             return Ok(());
@@ -51,7 +51,8 @@ impl ProgramOutput {
     }
 }
 
-/// Runs a program to its end, at most for so long. The input is small enough for a pipe, or read.
+/// Runs a program to its end, at most for `time_max`. The input must fit into a pipe, or the
+/// program must read it.
 pub(crate) fn run(
     command: &mut Command,
     input: &str,
@@ -65,7 +66,7 @@ pub(crate) fn run(
     let stderr = read(child.stderr.take().context("standard error")?);
     let mut stdin = child.stdin.take().context("standard input")?;
     match stdin.write_all(input.as_bytes()) {
-        // It ended without reading all; why, its outputs say.
+        // The program ended without reading all input; its outputs contain the reason.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         written => written.with_context(|| format!("cannot write to {name}"))?,
     }
@@ -74,7 +75,7 @@ pub(crate) fn run(
         output.recv_timeout(time_max.saturating_sub(start.elapsed()))
     };
     let (Ok(stdout), Ok(stderr)) = (text(&stdout), text(&stderr)) else {
-        // It may have ended in this moment; then there is nothing to end.
+        // The program may have ended just now; then there is no process to kill.
         drop(child.kill());
         child.wait()?;
         bail!("{name} took more than {time_max:?}");
@@ -83,19 +84,19 @@ pub(crate) fn run(
     Ok(ProgramOutput { status: child.wait()?, stdout: text(stdout?), stderr: text(stderr?) })
 }
 
-/// All that comes, read by a thread of its own, so that a full pipe stops nobody.
+/// Reads all output on its own thread, so that a full pipe blocks neither side.
 fn read(from: impl Read + Send + 'static) -> Receiver<std::io::Result<Vec<u8>>> {
     let (tx, rx) = sync_channel(1);
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = from.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
-        // Nobody waits any more after a time-out.
+        // After a time-out, no receiver is left.
         drop(tx.send(read.map(|_| bytes)));
     });
     rx
 }
 
-/// The lines that say what went wrong, or else the last one.
+/// Returns the lines that mention an error, or else the last line.
 fn reason(stderr: &str) -> Option<String> {
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let errors = lines().filter(|line| line.to_lowercase().contains("error"));

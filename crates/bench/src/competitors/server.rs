@@ -1,5 +1,5 @@
-//! Competitors that are servers: started with a plan, asked over HTTP, ended by closing their
-//! standard input, which the system does if the benchmark is killed.
+//! Runs competitors that are servers: each is started with a plan and called over HTTP, and ends
+//! when its standard input closes, which the system does if the benchmark is killed.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,25 +15,26 @@ use utoipa::ToSchema;
 
 use super::process::{self, DriverProgram};
 
-/// For a server to say who it is. Python takes a second to load what it is made of.
+/// The time limit for `about`. Python takes a second to load its packages.
 const ABOUT_TIME_MAX: Duration = Duration::from_mins(1);
-/// For it to answer.
+/// The time limit for the first line of a server that starts.
 const START_TIME_MAX: Duration = Duration::from_mins(1);
-/// For it to end, workers included.
+/// The time limit for a server to end, workers included.
 const END_TIME_MAX: Duration = Duration::from_secs(20);
-/// Of its first line.
+/// The size limit of a server's first line.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// Which server it is, and what it does for each message.
+/// The identity of a competing server, and the work that it does for each message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct CompetitorServerInfo {
     /// The server's name.
     pub(crate) server: String,
     /// The server's version.
     pub(crate) version: String,
-    /// What compiles or interprets it, with its version.
+    /// The compiler or interpreter of the server, with its version.
     pub(crate) runtime: String,
-    /// Durability, encryption at rest, deduplication: a sentence each.
+    /// The work for each message: a sentence each on durability, encryption at rest and
+    /// deduplication.
     pub(crate) does: String,
 }
 
@@ -43,26 +44,26 @@ impl fmt::Display for CompetitorServerInfo {
     }
 }
 
-/// One that can be started here.
+/// A competing server that can be started on this machine.
 #[derive(Debug)]
 pub(crate) struct CompetitorService {
     pub(crate) about: CompetitorServerInfo,
     program: DriverProgram,
 }
 
-/// How to start it.
+/// The plan with which a server is started.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServicePlan<'a> {
-    /// Empty; for all its files.
+    /// The folder for all files of the server; files in it are from an earlier start.
     pub(crate) folder: &'a Path,
     pub(crate) workers: usize,
-    /// `None`: as the server has it.
+    /// The journal mode, or `None` for the server's own.
     pub(crate) journal_mode: Option<&'static str>,
-    /// `None`: as the server has it.
+    /// The synchronous level, or `None` for the server's own.
     pub(crate) synchronous: Option<&'static str>,
 }
 
-/// A running server; it ends with this value.
+/// A running server, which ends when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct RunningService {
     child: Child,
@@ -71,7 +72,7 @@ pub(crate) struct RunningService {
     pub(crate) address: String,
 }
 
-/// Its first line.
+/// The first line that a server prints.
 #[derive(Debug, Deserialize)]
 struct StartupLine {
     address: String,
@@ -79,13 +80,14 @@ struct StartupLine {
 }
 
 impl CompetitorService {
-    /// One that says who it is; what was installed may still not run on this machine.
+    /// Asks the program for its identification, because an installed program may still not run on
+    /// this machine.
     pub(crate) fn ask(program: DriverProgram) -> anyhow::Result<Self> {
         let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
         Ok(Self { about: super::parse(&output, "Format 7").context("`about`")?, program })
     }
 
-    /// Starts it, and waits until it answers.
+    /// Starts the server and waits until it responds.
     pub(crate) fn start(&self, plan: &ServicePlan<'_>) -> anyhow::Result<RunningService> {
         self.start_as_planned(plan).with_context(|| format!("cannot start {}", self.about.server))
     }
@@ -95,7 +97,7 @@ impl CompetitorService {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut stdin = child.stdin.take().context("standard input")?;
         let (lines, end) = first_line(child.stdout.take().context("standard output")?);
-        // From here on the value ends the process.
+        // From here on, dropping the value ends the process.
         let mut running = RunningService { child, stdin: None, end, address: String::new() };
         stdin.write_all(format!("{}\n", serde_json::to_string(plan)?).as_bytes())?;
         running.stdin = Some(stdin);
@@ -113,7 +115,7 @@ impl CompetitorService {
 }
 
 impl ServicePlan<'_> {
-    /// Did it take the settings?
+    /// Fails unless the server uses the planned settings.
     fn check(&self, settings: &Value) -> anyhow::Result<()> {
         if let Some(expected) = self.journal_mode {
             let journal_mode = settings["journal_mode"].as_str().unwrap_or_default();
@@ -123,7 +125,7 @@ impl ServicePlan<'_> {
             );
         }
         if let Some(expected) = self.synchronous {
-            // As `PRAGMA synchronous` answers.
+            // `PRAGMA synchronous` returns these numbers.
             let number = ["OFF", "NORMAL", "FULL"].iter().position(|name| *name == expected);
             let synchronous = &settings["synchronous"];
             ensure!(
@@ -145,7 +147,7 @@ impl Drop for RunningService {
     fn drop(&mut self) {
         drop(self.stdin.take());
         if self.end.recv_timeout(END_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
-            // It may have ended in this moment; then there is nothing to end.
+            // The server may have ended just now; then there is no process to kill.
             drop(self.child.kill());
         }
         drop(self.child.wait());
@@ -154,18 +156,18 @@ impl Drop for RunningService {
 
 type StdoutLine = std::io::Result<String>;
 
-/// Its first line, and when its output ends.
+/// Returns receivers for the first line and for the end of the output.
 fn first_line(stdout: impl Read + Send + 'static) -> (Receiver<StdoutLine>, Receiver<()>) {
     let (line_tx, lines) = sync_channel(1);
-    // Nothing is sent on it: it closes.
+    // No value is ever sent: the channel closes when the output ends.
     let (end_tx, end) = sync_channel::<()>(1);
     std::thread::spawn(move || {
         let mut stdout = BufReader::new(stdout);
         let mut line = String::new();
         let read = (&mut stdout).take(LINE_BYTES_MAX).read_line(&mut line);
-        // Nobody waits any more after a time-out.
+        // After a time-out, no receiver is left.
         drop(line_tx.send(read.map(|_| line)));
-        // What else it says is of no interest, but a full pipe would stop it.
+        // The rest of the output is discarded, because a full pipe would block the server.
         drop(std::io::copy(&mut stdout, &mut std::io::sink()));
         drop(end_tx);
     });
@@ -184,7 +186,7 @@ mod tests {
         ServicePlan { folder: Path::new("data"), workers: 2, journal_mode, synchronous }
     }
 
-    /// A server that says who it is, and does `start` with a plan.
+    /// Returns a server that identifies itself and runs `start` with a plan.
     fn fake(folder: &Path, start: &str) -> CompetitorService {
         let script = folder.join("server.sh");
         let about = r#"{"server":"fake","version":"1","runtime":"sh","does":"nothing"}"#;

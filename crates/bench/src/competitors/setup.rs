@@ -1,10 +1,10 @@
-//! Competitors as they lie in their folder, made ready to run: `cargo build` for Rust, `npm ci` for
+//! Prepares the competitors of `bench/competitors` to run: `cargo build` for Rust, `npm ci` for
 //! Node, `pip install` for Python.
 //!
-//! A driver of the lab for Node is made ready once for each Node of `bench/competitors/node`.
+//! A driver of the lab for Node is prepared once for each Node of `bench/competitors/node`.
 //!
 //! # Invariants
-//! - Everything is done in copies in the target folder; the competitors' folder stays as it is.
+//! - All work is done in copies in the target folder; the competitors' folder does not change.
 
 mod install_marker;
 mod node;
@@ -23,16 +23,17 @@ use self::steps::{BUILD_TIME_MAX, MissingPolicy, copy_shared, run};
 pub(crate) use self::tools::MissingTools;
 use super::process::{self, DriverProgram};
 
-/// What a competitor is.
+/// The kind of a competitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompetitorKind {
     /// A driver that carries out a plan with a library.
     Library,
-    /// A server to be asked over HTTP.
+    /// A server that is called over HTTP.
     Server,
     /// A driver that carries out a plan of the lab.
     Lab,
-    /// The same in a browser, with the library that its arguments name.
+    /// A driver that carries out a plan of the lab in a browser, with the library that its
+    /// arguments name.
     Browser,
 }
 
@@ -43,17 +44,17 @@ enum CompetitorLanguage {
     Python,
 }
 
-/// One that may be made ready.
+/// A competitor that can be prepared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CompetitorSource {
-    /// As the report calls it.
+    /// The name in the report.
     pub(crate) name: String,
     folder: PathBuf,
-    /// Which of `bench/competitors/node`, for a driver of the lab that Node runs.
+    /// The release of `bench/competitors/node`, for a driver of the lab that Node runs.
     node: Option<node::NodeRelease>,
 }
 
-/// The competitors of a kind by name, sorted.
+/// Returns the competitors of a kind, sorted by name.
 pub(crate) fn candidates(
     kind: CompetitorKind,
     competitors: &Path,
@@ -82,7 +83,7 @@ pub(crate) fn candidates(
     list().with_context(|| format!("cannot list the competitors in {}", competitors.display()))
 }
 
-/// Makes it ready, if that was not done before and `missing` has it so.
+/// Prepares a competitor, unless that is already done; fails if `missing` does not allow a build.
 pub(crate) fn prepare(
     kind: CompetitorKind,
     candidate: &CompetitorSource,
@@ -112,7 +113,8 @@ pub(crate) fn prepare(
     }
 }
 
-/// In which language a competitor of this kind is, and what its program is called.
+/// Returns a competitor's language and the file name of its program, if the folder has one of this
+/// kind.
 fn recognise(kind: CompetitorKind, folder: &Path) -> Option<(CompetitorLanguage, &'static str)> {
     let programs: &[_] = match kind {
         CompetitorKind::Library => {
@@ -129,7 +131,7 @@ fn recognise(kind: CompetitorKind, folder: &Path) -> Option<(CompetitorLanguage,
     programs.iter().copied().find(|(_, program)| folder.join(program).is_file())
 }
 
-/// Cargo itself knows what is left to do.
+/// Builds a competitor each time, because cargo itself knows which parts are up to date.
 fn build(
     name: &str,
     folder: &Path,

@@ -1,10 +1,10 @@
-//! The drivers of the lab that are in this program, so that it needs no checkout of Warren.
+//! Contains the drivers of the lab, so that the program needs no checkout of Warren.
 //!
 //! # Invariants
-//! - They are the files of `bench/competitors`, byte for byte, and all that the lab needs of them: a test
-//!   compares.
-//! - What is written out is named after its content, so programs of different versions do not write
-//!   into each other's folders.
+//! - The files are those of `bench/competitors`, byte for byte, and all that the lab needs of
+//!   them: a test compares.
+//! - The folder for the files is named after their content, so programs of different versions do
+//!   not write into each other's folders.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{ErrorKind, Write};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tempfile::NamedTempFile;
 
-/// Paths below `bench/competitors`, and what is there.
+/// Embeds files of `bench/competitors` as pairs of path and content.
 macro_rules! files {
     ($($path:literal,)*) => {
         &[$(($path, include_str!(concat!("../../../../bench/competitors/", $path)))),*]
@@ -41,7 +41,7 @@ const FILES: &[(&str, &str)] = files![
     "python-sqlite3/lab.py",
 ];
 
-/// The folder with all of them, written if it is not there as it should be.
+/// Returns the folder with all files, after writing those that are missing or differ.
 pub(crate) fn write_out(below: &Path) -> anyhow::Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     FILES.hash(&mut hasher);
@@ -54,7 +54,7 @@ pub(crate) fn write_out(below: &Path) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Whole or not at all: another process may read it.
+/// Writes the file completely or not at all, because another process may read it.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     match std::fs::read_to_string(path) {
         Ok(there) if there == text => return Ok(()),
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// All files of the folders that are drivers of the lab, or shared by them.
+    /// Returns all files of the folders that are drivers of the lab, or shared by them.
     fn of_the_repository() -> BTreeSet<String> {
         let competitors =
             Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/competitors"));

@@ -1,6 +1,6 @@
-//! From values to places: a linear or a logarithmic axis, and where it has its marks.
+//! Maps values to positions: a linear or a logarithmic axis, and its marks.
 
-/// Maps values to percentages of its length.
+/// An axis that maps values to percentages of its length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChartAxis {
     low: f64,
@@ -9,18 +9,18 @@ pub(super) struct ChartAxis {
 }
 
 impl ChartAxis {
-    /// From nothing to `high`.
+    /// Returns a linear axis from 0 to `high`.
     pub(super) fn linear(high: f64) -> Self {
         Self { low: 0.0, high: if high > 0.0 { high } else { 1.0 }, is_log: false }
     }
 
-    /// Between two values greater than nothing.
+    /// Returns a logarithmic axis between two values greater than 0.
     pub(super) fn log(low: f64, high: f64) -> Self {
         assert!(low > 0.0 && high >= low, "no logarithm from {low} to {high}");
         Self { low, high, is_log: true }
     }
 
-    /// With its ends on marks.
+    /// Widens the axis so that its ends are on marks.
     pub(super) fn widened(self, marks_max: usize) -> Self {
         if self.is_log {
             let low = round_values(self.low / 10.0, self.low).last().copied();
@@ -32,7 +32,7 @@ impl ChartAxis {
         }
     }
 
-    /// Percent of the length; what is outside of the axis is at its end.
+    /// Returns a position in percent of the length; values outside of the axis are at its ends.
     pub(super) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         let part = if !self.is_log {
@@ -45,7 +45,7 @@ impl ChartAxis {
         100.0 * part
     }
 
-    /// Round values on the axis, at most so many but never none.
+    /// Returns round values on the axis: at most `marks_max`, at least one.
     pub(super) fn marks(&self, marks_max: usize) -> Vec<f64> {
         if self.is_log {
             let marks = round_values(self.low, self.high);
@@ -59,7 +59,7 @@ impl ChartAxis {
     }
 }
 
-/// The distance of marks from 0 to `high`.
+/// Returns the distance of marks from 0 to `high`.
 fn step(high: f64, marks_max: usize) -> f64 {
     let decade = 10f64.powf(high.log10().floor() - 2.0);
     let steps = (0..4).flat_map(|power| [1.0, 2.0, 2.5, 5.0].map(|step| step * 10f64.powi(power)));
@@ -69,7 +69,7 @@ fn step(high: f64, marks_max: usize) -> f64 {
     steps.find(|step| high / step <= intervals_max).unwrap_or(high)
 }
 
-/// 1, 2 and 5 of every decade.
+/// Returns the round values of every decade: 1, 2 and 5.
 fn round_values(low: f64, high: f64) -> Vec<f64> {
     within(low, high, &[1.0, 2.0, 5.0])
 }

@@ -1,4 +1,4 @@
-//! Bars: every row's multiple of the baseline.
+//! Draws bars: every row's multiple of the baseline.
 
 use maud::{Markup, html};
 
@@ -8,14 +8,15 @@ use crate::confidence_interval::{ConfidenceInterval, DifferenceVerdict};
 use crate::format;
 use crate::suite::{ResultRow, ResultTable};
 
-/// Characters of a name beside its figure on a narrow phone; SVG does not break lines by itself.
+/// Characters of a name next to its figure on a narrow phone; SVG does not wrap lines
+/// automatically.
 const NAME_CHARACTERS_MAX: usize = 28;
-/// The same where it says that it has too few rounds.
+/// Characters of a name next to the text that it has too few rounds.
 const NAME_CHARACTERS_WITHOUT_VERDICT_MAX: usize = 20;
 const MARKS_MAX: usize = 6;
-/// What the bars of too few rounds are filled with.
+/// The pattern that fills bars with too few rounds.
 const HATCH: &str = "hatch";
-/// In `em`, like all places down.
+/// Vertical sizes, which are in `em` like all vertical positions.
 const LINE: f64 = 1.35;
 const BAR: f64 = 0.85;
 const GAP: f64 = 0.9;
@@ -27,7 +28,7 @@ struct ChartBar<'a> {
 }
 
 impl ChartBar<'_> {
-    /// Where the bar itself starts, below its name.
+    /// Returns the position where the bar itself starts, below its name.
     fn bar_top(&self) -> f64 {
         self.name.iter().fold(self.top, |top, _| top + LINE)
     }
@@ -37,7 +38,7 @@ impl ChartBar<'_> {
     }
 }
 
-/// The pattern, once for all charts of the page.
+/// Renders the hatch pattern, once for all charts of the page.
 pub(super) fn hatch() -> Markup {
     html! {
         svg.markers width="0" height="0" aria-hidden="true" {
@@ -52,7 +53,7 @@ pub(super) fn hatch() -> Markup {
     }
 }
 
-/// A figure, unless there is nothing to draw.
+/// Renders the chart of a table, or no element if the table has no rows.
 pub(super) fn chart(table: &ResultTable) -> Markup {
     let Some(baseline) = table.rows.first() else { return html! {} };
     let mut bars: Vec<ChartBar<'_>> = Vec::new();

@@ -1,4 +1,4 @@
-//! Lines: the rate of each series over its numbers, which grow by factors.
+//! Draws lines: the rate of each series at its numbers, which grow by factors.
 
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use crate::format;
 use crate::measure::Distribution;
 use crate::suite::{ResultRow, ResultTable};
 
-/// Shapes around 0, one for each series, so that none is told by its colour alone.
+/// Shapes around 0, one for each series, so that no series is recognizable by its color alone.
 const MARKERS: [&str; 6] = [
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
     "M-3.5 -3.5h7v7h-7z",
@@ -19,17 +19,18 @@ const MARKERS: [&str; 6] = [
     "M-1.6 -4.5h3.2v2.9h2.9v3.2h-2.9v2.9h-3.2v-2.9h-2.9v-3.2h2.9z",
 ];
 const MARKS_MAX: usize = 6;
-/// Where one series would lie on the floor beneath another, heights are logarithmic too.
+/// Beyond this factor the vertical axis is logarithmic too, so that no series lies flat at the
+/// bottom.
 const LINEAR_FACTOR_MAX: f64 = 100.0;
-/// In `em`, like all places down.
+/// Vertical sizes, which are in `em` like all vertical positions.
 const TOP: f64 = 1.8;
 const HEIGHT: f64 = 16.0;
-/// Room for the outermost markers, in percent.
+/// The space for the outermost markers, in percent.
 const INSET: f64 = 2.5;
-/// Width of a digit on a phone, in percent of the chart.
+/// The width of a digit on a phone, in percent of the chart.
 const DIGIT: f64 = 2.4;
 
-/// Places on the chart.
+/// The axes of a chart, which map values to positions.
 struct ChartPlot {
     across: ChartAxis,
     up: ChartAxis,
@@ -68,7 +69,7 @@ fn rates<'a>(series: &'a ChartSeries<'_>) -> impl Iterator<Item = &'a Distributi
     points.chain(series.levels.iter().map(|row| &row.rate))
 }
 
-/// The markers, once for all charts of the page.
+/// Renders the markers, once for all charts of the page.
 pub(super) fn markers() -> Markup {
     html! {
         svg.markers width="0" height="0" aria-hidden="true" {
@@ -158,7 +159,7 @@ fn scales(plot: &ChartPlot, series: &ChartSeries<'_>) -> Markup {
     }
 }
 
-/// Those that have room beside each other; the first and the last always.
+/// Returns the labels that fit next to each other, always with the first and the last.
 fn labels(all: impl Iterator<Item = (f64, String)>) -> Vec<(f64, String)> {
     let mut all: Vec<(f64, String)> = all.collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));

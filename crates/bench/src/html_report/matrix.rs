@@ -1,7 +1,8 @@
-//! Matrices: tables whose cells are tinted by how much a configuration changes.
+//! Renders matrices: tables whose cells are tinted by how much a configuration changes.
 //!
 //! # Invariants
-//! - Nothing is said by colour alone: each cell has its sign, its figures and its verdict in words.
+//! - Color alone never carries information: each cell has its sign, its figures and its verdict in
+//!   words.
 
 use indicatif::DecimalBytes;
 use maud::{Markup, html};
@@ -12,10 +13,10 @@ use crate::matrix::{IDLE, MatrixRow, ReportMatrix, sign};
 use crate::measure::MS_EACH;
 use crate::suite::{ResultRow, ResultTable};
 
-/// Where the next tint begins: so many times as fast, or as slow.
+/// The thresholds of the tints: this many times as fast, or as slow.
 const TINTS: [f64; 3] = [1.25, 2.0, 5.0];
 
-/// The id that links lead to.
+/// Returns the id that links refer to.
 pub(super) fn id(matrix: &ReportMatrix) -> String {
     format!("matrix-{}", matrix.name)
 }
@@ -97,7 +98,7 @@ fn cell(row: &ResultRow) -> Markup {
     }
 }
 
-/// What tints it.
+/// Returns the class that tints the cell.
 fn class(difference: &MedianDifference, ratio: f64) -> Option<String> {
     let (name, times) = match difference.verdict {
         DifferenceVerdict::Faster => ("faster", ratio),

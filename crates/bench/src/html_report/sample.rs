@@ -1,4 +1,4 @@
-//! Tables of differing shapes, for tests.
+//! Provides tables of different shapes for tests.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) fn machine() -> MachineInfo {
     }
 }
 
-/// A row of three rounds around `rate`, compared with a baseline of 1,000.
+/// Returns a row of three rounds around `rate`, compared with a baseline of 1,000.
 pub(crate) fn row(name: &str, rate: f64) -> ResultRow {
     let rates = [rate, rate * 1.1, rate * 0.9].to_vec();
     let relative = rates.iter().map(|rate| rate / 1_000.0).collect();
@@ -38,13 +38,13 @@ pub(crate) fn row(name: &str, rate: f64) -> ResultRow {
     }
 }
 
-/// A row on a curve, named after its point.
+/// Returns a row on a curve, named after its point.
 pub(crate) fn point(series: &str, x: f64, unit: &'static str, rate: f64) -> ResultRow {
     let point = CurvePoint { series: series.to_owned(), x, unit: unit.into() };
     ResultRow { point: Some(point), ..row(&format!("{series}, {x} {unit}"), rate) }
 }
 
-/// One that is met and one that is not.
+/// Returns two goals: one that is met and one that is missed.
 pub(crate) fn goals() -> Vec<GoalResult> {
     let goal = |name: &str, at_least, at_most, verdict| GoalResult {
         name: name.to_owned(),
@@ -60,7 +60,8 @@ pub(crate) fn goals() -> Vec<GoalResult> {
     ]
 }
 
-/// Bars with everything; lines of two sizes; bars over a wide range with hostile names; one row.
+/// Returns tables of all kinds: bars with everything; lines of two sizes; bars over a wide range
+/// with hostile names; one row.
 pub(crate) fn tables() -> Vec<ResultTable> {
     let table = |name: &str, title: &str, rows| ResultTable {
         name: name.to_owned(),

@@ -1,32 +1,34 @@
-//! The curves of a table, from the points of its rows.
+//! Builds the curves of a table from the points of its rows.
 
 use crate::suite::{ResultRow, ResultTable};
 
-/// Fewer points are read more easily as bars.
+/// The least number of points; fewer are easier to read as bars.
 const POINTS_MIN: usize = 6;
-/// Rows that are on no curve, drawn as a height: a baseline, and what else to compare with.
+/// The most rows that are on no curve and are drawn as a horizontal line: a baseline and others to
+/// compare with.
 const LEVELS_MAX: usize = 4;
 
 /// The curves of a table.
 #[derive(Debug)]
 pub(super) struct ChartSeries<'a> {
-    /// Of the numbers.
+    /// The unit of the numbers.
     pub(super) unit: &'a str,
-    /// In the order of their first rows.
+    /// The curves in the order of their first rows.
     pub(super) curves: Vec<ChartCurve<'a>>,
     /// Rows that belong to no curve.
     pub(super) levels: Vec<&'a ResultRow>,
 }
 
-/// A series: at least two different numbers.
+/// A curve with at least two different numbers.
 #[derive(Debug)]
 pub(super) struct ChartCurve<'a> {
     pub(super) name: &'a str,
-    /// By rising number, which is greater than 0.
+    /// The points in ascending order of their numbers, which are greater than 0.
     pub(super) points: Vec<(f64, &'a ResultRow)>,
 }
 
-/// `None` if bars say more: too few points, points of several units, or too many other rows.
+/// Returns the curves, or `None` if bars are clearer: too few points, points of several units, or
+/// too many other rows.
 pub(super) fn from_table(table: &ResultTable) -> Option<ChartSeries<'_>> {
     let unit = table.rows.iter().find_map(|row| Some(row.point.as_ref()?.unit.as_ref()))?;
     let mut found: Vec<ChartCurve<'_>> = Vec::new();
@@ -61,7 +63,7 @@ pub(super) fn from_table(table: &ResultTable) -> Option<ChartSeries<'_>> {
     })
 }
 
-/// Whether a logarithmic axis has a place for the number.
+/// Returns whether a logarithmic axis has a position for the number.
 fn has_place(x: f64) -> bool {
     x.is_finite() && x > 0.0
 }
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
     use crate::html_report::sample;
 
-    /// Points as `(series, x, unit)`; a row without a series is on no curve.
+    /// Checks the series of points `(series, x, unit)`; a row without a series is on no curve.
     fn check(points: &[(&str, f64, &'static str)], expected: Option<&str>) {
         let row = |(series, x, unit): &(&str, f64, &'static str)| match *series {
             "" => sample::row("bare", 1_000.0),
@@ -95,7 +97,7 @@ mod tests {
         assert_eq!(found.as_deref(), expected, "{points:?}");
     }
 
-    /// Six points of one curve.
+    /// Returns six points of one curve.
     fn six(unit: &'static str) -> Vec<(&'static str, f64, &'static str)> {
         (1..=6).map(|x| ("a", f64::from(x), unit)).collect()
     }

@@ -5,7 +5,7 @@ use super::*;
 use crate::confidence_interval::MedianDifference;
 use crate::matrix;
 
-/// Elements of HTML that have no end; everything of SVG has one.
+/// HTML elements that have no end tag; every SVG element has one.
 const VOID: [&str; 1] = ["meta"];
 
 fn page() -> String {
@@ -24,7 +24,7 @@ fn page() -> String {
     })
 }
 
-/// Names of the elements in order, with their ends as `/name`.
+/// Returns the names of the elements in order, with their ends as `/name`.
 fn elements(page: &str) -> Vec<&str> {
     let tags = page.split('<').skip(1).map(|rest| {
         let (tag, _) = rest.split_once('>').expect("a tag ends");

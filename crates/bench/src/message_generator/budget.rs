@@ -1,22 +1,23 @@
-//! What Actual's apps write when they import transactions: ten cells of a row for each.
+//! Generates the messages that Actual's apps write when they import transactions: ten cells of a
+//! row for each.
 //!
-//! The cells and the length of what they hold follow what `@actual-app/api` was seen to send:
+//! The cells and the lengths of their values follow the observed output of `@actual-app/api`:
 //! 10,107 messages for 1,000 transactions, 131 bytes each on the wire.
 
 use bytes::Bytes;
 use prost::Message as _;
 
-/// Cells of an imported transaction.
+/// The number of cells of an imported transaction.
 pub(crate) const MESSAGES_PER_TRANSACTION: u64 = 10;
 const ACCOUNTS_COUNT: u64 = 5;
 const PAYEES_COUNT: u64 = 200;
-/// Apart from those of transactions.
+/// The first numbers of account and payee ids, which are different from those of transactions.
 const ACCOUNTS: u64 = 1 << 40;
 const PAYEES: u64 = 2 << 40;
 const FIRST_DAY: u64 = 20_200_901;
 const SORT_ORDER: u64 = 1_600_000_000_000;
 
-/// A cell: value text begins with `0:` for null, `N:` for a number, `S:` for a text.
+/// A cell; its value begins with `0:` for null, `N:` for a number, `S:` for a text.
 #[derive(Clone, PartialEq, prost::Message)]
 struct BudgetCell {
     #[prost(string, tag = "1")]
@@ -29,7 +30,7 @@ struct BudgetCell {
     value: String,
 }
 
-/// Of message number `index`.
+/// Returns the content of message number `index`.
 pub(super) fn content(index: u64) -> Bytes {
     let transaction = index / MESSAGES_PER_TRANSACTION;
     let (column, value) = match index % MESSAGES_PER_TRANSACTION {
@@ -53,7 +54,7 @@ pub(super) fn content(index: u64) -> Bytes {
     cell.encode_to_vec().into()
 }
 
-/// A `UUIDv4` by its number.
+/// Returns the `UUIDv4` of a number.
 fn uuid(number: u64) -> String {
     let (high, low) = (mixed(number), mixed(!number));
     let (time, middle, version) = (high >> 32, high >> 16 & 0xffff, high & 0xfff);
@@ -61,7 +62,7 @@ fn uuid(number: u64) -> String {
     format!("{time:08x}-{middle:04x}-4{version:03x}-{variant:04x}-{node:012x}")
 }
 
-/// `SplitMix64`, which gives each number another that looks like none.
+/// Returns a pseudorandom number for each number: `SplitMix64`.
 fn mixed(number: u64) -> u64 {
     let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -86,7 +87,7 @@ mod tests {
 
     #[test]
     fn messages_are_as_long_as_those_that_were_seen() {
-        // An envelope has 53 bytes around a content: a timestamp of 46 letters and the framing.
+        // An envelope adds 53 bytes to a content: a timestamp of 46 letters and the framing.
         let bytes: usize = (0..1_000).map(|index| 53 + content(index).len()).sum();
         assert!((128_000..134_000).contains(&bytes), "{bytes}");
     }

@@ -1,7 +1,8 @@
-//! Actual Budget's sync server: protobuf, one call that pushes and pulls.
+//! Speaks the API of Actual Budget's sync server: protobuf, one call that pushes and pulls.
 //!
-//! Spoken by the published server and by Warren's gateway. What it calls a file is a user's vault here. A cursor is a place in time: the milliseconds
-//! since the first message, before which everything is known.
+//! The published server and Warren's gateway both have this API. A file of the API is a user's
+//! vault here. A cursor is a position in time: the milliseconds since the first message, before
+//! which the device has every message.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,10 +19,11 @@ use crate::http::BenchConnection;
 use crate::message_generator::FIRST_MS;
 use crate::service::device;
 
-/// Later than what other devices push at the same time.
+/// The distance of a push's `since` from its newest message: later than all messages that other
+/// devices push at the same time.
 const AHEAD_MS: u64 = 1_000_000;
-/// It allows one address 500 requests a minute, so each request names another: what is measured
-/// is its speed, not its limit.
+/// The counter for client addresses. The server allows one address 500 requests a minute, so each
+/// request names another address: the benchmark measures the server's speed, not its limit.
 static ADDRESS: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Deserialize)]
@@ -80,7 +82,7 @@ fn address() -> String {
     format!("10.{a}.{b}.{c}")
 }
 
-/// `since` is after all of them, so that the answer has none.
+/// Builds a push. Its `since` is after all messages, so that the response contains none.
 pub(crate) fn push(device: &LoadDevice, messages: &[Message]) -> anyhow::Result<PostRequest> {
     let newest = messages.last().context("nothing to push")?.timestamp.millis();
     sync(device, messages, newest + AHEAD_MS - FIRST_MS)
@@ -95,7 +97,7 @@ pub(crate) fn pull(device: &LoadDevice, cursor: u64) -> anyhow::Result<PostReque
     sync(device, &[], cursor)
 }
 
-/// Sends these, and asks for what is after the cursor.
+/// Builds a request that sends the messages and asks for those after the cursor.
 pub(crate) fn sync(
     device: &LoadDevice,
     messages: &[Message],
@@ -104,12 +106,12 @@ pub(crate) fn sync(
     ActualMessagePage::of(messages).post(device, cursor)
 }
 
-/// Messages as they are on the wire, whoever sends them.
+/// Messages encoded for the wire, independent of the device that sends them.
 #[derive(Clone, Debug)]
 pub(crate) struct ActualMessagePage {
     envelopes: Bytes,
     pub(crate) count: u64,
-    /// The cursor after them.
+    /// The cursor after these messages.
     pub(crate) cursor: u64,
 }
 
@@ -130,14 +132,14 @@ impl ActualMessagePage {
         }
     }
 
-    /// Asks also for what is after the cursor.
+    /// Builds a request that sends the page and asks for the messages after the cursor.
     pub(crate) fn post(&self, device: &LoadDevice, cursor: u64) -> anyhow::Result<PostRequest> {
         let since =
             Timestamp::new(FIRST_MS + cursor, 0, NodeId(0)).context("the time is out of range")?;
         let (file_id, group_id) = device.place.clone();
         let since = since.to_string();
         let rest = ActualSyncRequest { file_id, group_id, since, ..ActualSyncRequest::default() };
-        // The fields of a message may come one after the other, each encoded on its own.
+        // Fields of a protobuf message may be concatenated, each encoded on its own.
         let mut body = Vec::with_capacity(self.envelopes.len() + rest.encoded_len());
         body.extend_from_slice(&self.envelopes);
         rest.encode_raw(&mut body);
@@ -156,7 +158,7 @@ pub(crate) fn pulled(answer: Bytes) -> anyhow::Result<PullResult> {
     Ok(PullResult { messages: messages.len() as u64, cursor })
 }
 
-/// The trie of all that the service has, as it says it to a device that lacks nothing.
+/// Returns the trie of all messages of the service, from a response to a device that lacks none.
 pub(crate) fn trie(answer: Bytes) -> anyhow::Result<String> {
     let ActualSyncResponse { messages, merkle } = ActualSyncResponse::decode(answer)?;
     ensure!(messages.is_empty(), "received {} messages that no other device sent", messages.len());

@@ -1,4 +1,4 @@
-//! A device that puts load on a service, and what it is answered.
+//! Defines a device that puts load on a service, with its requests and responses.
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -12,9 +12,9 @@ pub(crate) type PostRequest = Request<Full<Bytes>>;
 /// A device of a user, known to the service.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadDevice {
-    /// What it proves itself with, and what else each of its requests carries.
+    /// The credentials and other headers of each request.
     pub(crate) headers: HeaderMap,
-    /// Of the user's messages, where the service wants it in the body: file and group.
+    /// The file and group of the user's messages, for a service that expects them in the body.
     pub(crate) place: (String, String),
     pub(crate) node: NodeId,
     /// The cursor before the user's first message.
@@ -22,7 +22,7 @@ pub(crate) struct LoadDevice {
     pub(crate) cursor: u64,
 }
 
-/// What came with an answer to a pull.
+/// The result of a pull.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PullResult {
     pub(crate) messages: u64,
@@ -40,7 +40,7 @@ pub(crate) fn request(
     Ok(request)
 }
 
-/// Names of headers and what they say; the names are in lower case.
+/// Returns headers from names and values; the names are in lower case.
 pub(crate) fn headers(pairs: &[(&'static str, &str)]) -> anyhow::Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
@@ -50,7 +50,7 @@ pub(crate) fn headers(pairs: &[(&'static str, &str)]) -> anyhow::Result<HeaderMa
     Ok(headers)
 }
 
-/// The nodes of a user's devices.
+/// Returns the node ids of a user's devices.
 pub(crate) fn nodes(devices: usize) -> impl Iterator<Item = NodeId> {
     (1..=devices as u64).map(NodeId)
 }

@@ -1,13 +1,14 @@
-//! Callers: each device waits for its answer before it asks again (a closed loop), or requests
-//! begin at a fixed rate whatever the answers do (an open loop).
+//! Runs the callers: each device waits for its response before its next request (a closed loop),
+//! or requests begin at a fixed rate whatever the responses do (an open loop).
 //!
-//! One thread, kept-open connections, requests put together from prepared pieces: the generator
-//! shares its cores with the server, so the report says what it used.
+//! The generator uses one thread, persistent connections, and requests built from prepared pieces.
+//! It shares its cores with the server, so the report states its processor time.
 //!
 //! # Invariants
-//! - A latency starts when the request was meant to begin: in an open loop that is its place in
-//!   the schedule, however late its connection came to it.
-//! - A closed loop counts what finishes within the measured time, an open one what begins.
+//! - A latency starts when the request was meant to begin: in an open loop that is its scheduled
+//!   time, however late its connection gets to it.
+//! - A closed loop counts the requests that finish within the measured time, an open loop those
+//!   that begin.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,9 +30,10 @@ use crate::message_generator::{FIRST_MS, MessageGenerator};
 use crate::processes::ProcessUsage;
 use crate::service::load_stats::{LoadOperation, ServiceLoad};
 
-/// Devices beyond this take turns on a connection, as behind a proxy.
+/// The most connections; devices beyond this number take turns on a connection, like behind a
+/// proxy.
 const CONNECTIONS_COUNT_MAX: usize = 64;
-/// Of the measured time, and at most so long.
+/// The warm-up as a fraction of the measured time, and its limit.
 const WARMUP_SHARE: u32 = 4;
 const WARMUP_MAX: Duration = Duration::from_millis(500);
 
@@ -45,7 +47,7 @@ struct LoadRound {
     end: Instant,
 }
 
-/// Lets the devices work for `duration`. Returns also why the first request failed, if one did.
+/// Runs the devices for `duration`. Also returns why the first failed request failed, if any did.
 pub(crate) async fn run(
     (address, api, processes): (SocketAddr, ServiceApi, ProcessUsage),
     devices: Vec<LoadDevice>,
@@ -87,7 +89,8 @@ struct LoadClient {
     devices: Vec<LoadDevice>,
 }
 
-/// Every device asks once, so that the clock does not start on closed files.
+/// Opens the connections. Every device sends one request, so that the server has its files open
+/// when the clock starts.
 async fn open(
     address: SocketAddr,
     api: ServiceApi,
@@ -116,7 +119,7 @@ async fn open(
     Ok(callers)
 }
 
-/// Seconds of processor time within the measured time.
+/// The seconds of processor time within the measured time.
 struct CpuUsage {
     server: f64,
     generator: f64,
@@ -136,7 +139,7 @@ impl CpuUsage {
 }
 
 impl LoadRound {
-    /// One connection, whose devices take turns.
+    /// Runs one connection, whose devices take turns.
     async fn call(self: Arc<Self>, index: usize, caller: LoadClient) -> anyhow::Result<LoadStats> {
         let LoadClient { mut connection, mut devices } = caller;
         let mut stats = LoadStats::new();
@@ -148,7 +151,7 @@ impl LoadRound {
             let is_push = match self.load.operation {
                 LoadOperation::Upload | LoadOperation::Sync => true,
                 LoadOperation::Download | LoadOperation::Whole => false,
-                // Half of those who share a connection push while the others pull.
+                // Half of the devices that share a connection push while the others pull.
                 LoadOperation::Cross => (turn / count + turn % count).is_multiple_of(2),
             };
             let moved = if self.load.operation == LoadOperation::Sync {
@@ -159,8 +162,8 @@ impl LoadRound {
                 self.pull(&mut connection, device, &mut random).await
             };
             let finished = now();
-            // Who is slow has begun before: counting only what begins within would leave out the
-            // longest waits, and with them requests.
+            // In a closed loop, a slow request may begin before the measured time: counting only
+            // requests that begin within it would omit the longest waits, and with them requests.
             let counts = match self.load.rate {
                 None => self.start <= finished && finished < self.end,
                 Some(_) => self.start <= begun,
@@ -172,7 +175,7 @@ impl LoadRound {
         Ok(stats)
     }
 
-    /// When this request begins; `None` at the end.
+    /// Waits until this request begins, and returns that time; `None` at the end.
     async fn wait_for_turn(
         &self,
         index: usize,
@@ -192,7 +195,7 @@ impl LoadRound {
         }
         tokio::time::sleep_until(TokioInstant::from_std(begins)).await;
         if now() >= self.end {
-            // It is late; so are those after it.
+            // This request is late, and so are all those after it.
             let late = (turn..).take_while(|turn| self.begin + at(*turn) < self.end);
             stats.not_begun += late.count() as u64;
             return None;
@@ -213,7 +216,7 @@ impl LoadRound {
         Ok(TransferCounts { messages: self.load.messages as u64, bytes })
     }
 
-    /// Of a user with one device.
+    /// Syncs the messages of a user with one device.
     async fn sync(
         &self,
         connection: &mut BenchConnection,
@@ -241,7 +244,7 @@ impl LoadRound {
         let cursor = match operation {
             LoadOperation::Cross => device.cursor,
             LoadOperation::Whole => device.base,
-            // Without a limit of its own it would send everything after the cursor.
+            // Without a limit, the service would send all messages after the cursor.
             _ if !self.api.has_limit() => device.base + last,
             _ => device.base + random.random_range(0..=last),
         };

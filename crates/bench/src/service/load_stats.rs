@@ -1,4 +1,4 @@
-//! What callers saw: requests, waits, failures.
+//! Counts the callers' requests, waits and failures.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ const PUSH_METRICS: [&str; 6] = [
 const PULL_METRICS: [&str; 6] =
     ["pulls/s", "pull average, ms", "pull P50, ms", "pull P95, ms", "pull P99, ms", "pull max, ms"];
 
-/// What a request moved.
+/// The messages and bytes that a request moved.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TransferCounts {
     pub(super) messages: u64,
-    /// Of the answer.
+    /// The bytes of the response.
     pub(super) bytes: u64,
 }
 
-/// What one endpoint did.
+/// The results of one endpoint.
 #[derive(Debug)]
 struct EndpointStats {
     latencies: LatencyRecorder,
@@ -32,14 +32,14 @@ struct EndpointStats {
     bytes: u64,
 }
 
-/// What all callers saw.
+/// The results of all callers.
 #[derive(Debug)]
 pub(super) struct LoadStats {
     push: EndpointStats,
     pull: EndpointStats,
     pub(super) failures: u64,
     pub(super) first_failure: Option<String>,
-    /// Of an open loop: requests for which the time ended before their connection was free.
+    /// The requests of an open loop for which the time ended before their connection was free.
     pub(super) not_begun: u64,
 }
 
@@ -48,7 +48,7 @@ impl EndpointStats {
         Self { latencies: LatencyRecorder::new(), messages: 0, bytes: 0 }
     }
 
-    /// Where two endpoints share a row.
+    /// Returns the metrics of one endpoint, for rows in which two endpoints share a row.
     fn metrics(
         &self,
         names: [&'static str; 6],
@@ -105,13 +105,13 @@ impl LoadStats {
         self.first_failure = self.first_failure.take().or(other.first_failure);
     }
 
-    /// Requests that succeeded.
+    /// Returns the number of requests that succeeded.
     pub(super) fn requests(&self) -> u64 {
         self.push.latencies.count() + self.pull.latencies.count()
     }
 
-    /// In requests, of which there may have been none in time. It fails if each was answered with an
-    /// error.
+    /// Returns the sample, counted in requests; possibly none ended in time. Fails if every
+    /// request failed.
     pub(super) fn sample(
         &self,
         load: ServiceLoad,
@@ -144,35 +144,36 @@ impl LoadStats {
     }
 }
 
-/// What devices do.
+/// The work of the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadOperation {
-    /// Push pages of new messages.
+    /// Pushes pages of new messages.
     Upload,
-    /// Pull from random cursors over the seeded messages.
+    /// Pulls from random cursors in the seeded messages.
     Download,
-    /// Push, then pull what the others pushed, and so on.
+    /// Pushes, then pulls the messages that the others pushed, and so on.
     Cross,
-    /// Push, and get in the same answer what the others pushed: nothing, where there are none.
+    /// Pushes, and gets the messages of other devices in the same response: none, if there are no
+    /// others.
     Sync,
-    /// Pull everything.
+    /// Pulls all messages.
     Whole,
 }
 
-/// How they do it.
+/// The load that the devices put on the service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServiceLoad {
     pub(crate) operation: LoadOperation,
-    /// Of a push.
+    /// Messages of a push.
     pub(crate) messages: usize,
-    /// Of a pull.
+    /// Messages of a pull at most.
     pub(crate) limit: usize,
-    /// Requests a second of an open loop; `None` for a closed one.
+    /// Requests per second of an open loop; `None` for a closed one.
     pub(crate) rate: Option<f64>,
-    /// Connections on which the devices take turns; `None` for one each, within reason.
+    /// Connections on which the devices take turns; `None` for one per device, up to a limit.
     pub(crate) connections: Option<usize>,
-    /// Messages that each user has before.
+    /// Messages that each user already has.
     pub(crate) seeded: u64,
-    /// When those were made, and others are.
+    /// The times of those messages and of new ones.
     pub(crate) pace: MessageSchedule,
 }

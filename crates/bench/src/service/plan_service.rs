@@ -1,4 +1,4 @@
-//! The plan service in `bench/competitors/plan-service`: JSON.
+//! Speaks the API of the plan service in `bench/competitors/plan-service`: JSON.
 
 use anyhow::ensure;
 use crdt::Message;
@@ -61,7 +61,7 @@ pub(crate) async fn register(
     Ok(registered)
 }
 
-/// Each change makes a todo of its own, as an insert in Warren's table does.
+/// Builds a push. Each change creates a new todo, like an insert into Warren's table.
 pub(crate) fn push(device: &LoadDevice, messages: &[Message]) -> anyhow::Result<PostRequest> {
     let changes = messages.iter().map(|message| {
         let change_id = message.timestamp.to_string();

@@ -1,7 +1,7 @@
-//! What differs from one service to the other: how a push and a pull are said.
+//! Dispatches pushes and pulls to the API of each service.
 //!
 //! # Not here
-//! - How a service speaks → `warren.rs`, `plan_service.rs`, `actual.rs`.
+//! - The API of a service → `warren.rs`, `plan_service.rs`, `actual.rs`.
 
 use bytes::Bytes;
 use crdt::Message;
@@ -11,7 +11,7 @@ use crate::http::BenchConnection;
 use crate::message_generator::MessageGenerator;
 use crate::service::device::{LoadDevice, PostRequest, PullResult, request};
 
-/// A service's way.
+/// The API of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServiceApi {
     Warren,
@@ -20,8 +20,8 @@ pub(crate) enum ServiceApi {
 }
 
 impl ServiceApi {
-    /// Makes the devices of user number `user`; `secret` is what the service gave or was given for
-    /// all, or for this user.
+    /// Registers the devices of user number `user`; `secret` is the service's token for all users,
+    /// or for this one.
     pub(crate) async fn register(
         self,
         connection: &mut BenchConnection,
@@ -48,7 +48,7 @@ impl ServiceApi {
         }
     }
 
-    /// Returns the user's newest cursor; 0 where there is none.
+    /// Returns the user's newest cursor, or 0 if the response has none.
     pub(crate) fn pushed(self, answer: Bytes) -> anyhow::Result<u64> {
         match self {
             Self::Warren => warren::pushed(answer),
@@ -80,7 +80,7 @@ impl ServiceApi {
         }
     }
 
-    /// The cursor after the first `count` of the user's messages.
+    /// Returns the cursor after the first `count` of the user's messages.
     pub(crate) fn cursor_after(self, base: u64, changes: &MessageGenerator, count: u64) -> u64 {
         match self {
             Self::Warren | Self::PlanService => base + count,
@@ -88,7 +88,7 @@ impl ServiceApi {
         }
     }
 
-    /// Whether a pull may ask for so many messages at most.
+    /// Returns whether a pull can limit the number of messages.
     pub(crate) fn has_limit(self) -> bool {
         self != Self::Actual
     }

@@ -1,5 +1,5 @@
-//! Who is measured: a fresh service for each round of each case, with users, devices and seeded
-//! messages.
+//! Starts the measured systems: a fresh service for each round of each case, with users, devices
+//! and seeded messages.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -27,38 +27,38 @@ use crate::message_generator::{ContentKind, MessageGenerator, MessageSchedule};
 use crate::processes::{ProcessScope, ProcessUsage};
 use crate::server_process::{PreparedDataDir, ServerProcess};
 
-/// Connections that make the devices.
+/// The number of connections that register the devices.
 const ENROLLING_COUNT: usize = 16;
-/// Of the seeded messages: no device that is measured.
+/// The node id of the seeded messages, which no measured device has.
 const SEED: NodeId = NodeId(u64::MAX);
 
-/// Metrics of a service's memory.
+/// The metrics of a service's memory.
 pub(crate) const MEMORY_IDLE: &str = "server memory idle, MB";
 pub(crate) const MEMORY_PEAK: &str = "server memory peak, MB";
 
-/// Where and with what.
+/// The folder, program and runtime with which services are measured.
 pub(crate) struct ServiceFixture<'a> {
-    /// For files.
+    /// The folder for files.
     pub(crate) folder: &'a Path,
-    /// The shipped binary.
+    /// The path of the shipped binary.
     pub(crate) program: &'a Path,
     pub(crate) content: ContentKind,
     pub(crate) runtime: Runtime,
     templates: RefCell<Vec<Rc<ServiceTemplate>>>,
-    /// Why requests failed.
+    /// The reasons of failed requests.
     pub(crate) failures: RefCell<BTreeSet<String>>,
 }
 
-/// A service in a setting.
+/// A service with its setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SystemUnderTest<'a> {
     Warren(&'a PreparedDataDir),
-    /// Warren where Actual's apps ask it.
+    /// Warren's gateway for Actual's apps.
     Gateway,
     Competitor(&'a CompetitorService, ServiceApi, CompetitorSetting),
 }
 
-/// Of a competitor.
+/// The setting of a competitor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompetitorSetting {
     pub(crate) workers: usize,
@@ -69,15 +69,15 @@ pub(crate) struct CompetitorSetting {
 pub(crate) const AS_IT_COMES: CompetitorSetting =
     CompetitorSetting { workers: 1, journal_mode: None, synchronous: None };
 
-/// Who asks.
+/// The users and devices that send requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientPool {
     pub(crate) users: usize,
-    /// Of each user.
+    /// Devices of each user.
     pub(crate) devices: usize,
 }
 
-/// Whose files are the same in every setting.
+/// A kind of system, whose files are the same in every setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SystemKind {
     Warren,
@@ -85,16 +85,16 @@ enum SystemKind {
     Competitor(ServiceApi),
 }
 
-/// A service that was just started on a copy of what its users did before.
+/// A service that was just started on a copy of a template.
 pub(crate) struct FreshService {
     pub(crate) started: StartedService,
     pub(crate) devices: Vec<LoadDevice>,
     pub(crate) idle_mb: f64,
-    // After what runs in it.
+    // The folder is dropped after the service that uses it.
     _folder: TempDir,
 }
 
-/// A running service; it ends with this value.
+/// A running service, which ends when this value is dropped.
 pub(crate) struct StartedService {
     pub(crate) address: SocketAddr,
     pub(crate) processes: ProcessUsage,
@@ -114,7 +114,7 @@ struct ServiceTemplate {
 }
 
 impl<'a> ServiceFixture<'a> {
-    /// One thread: the other core is the service's.
+    /// Creates the fixture. Its runtime has one thread, because the service needs the other core.
     pub(crate) fn new(
         folder: &'a Path,
         program: &'a Path,
@@ -131,7 +131,7 @@ impl<'a> ServiceFixture<'a> {
         })
     }
 
-    /// Starts the peer on a copy of what its users did before, and lets the crowd work.
+    /// Starts the service on a copy of its template, and runs the load of the devices.
     pub(crate) fn measure(
         &self,
         peer: SystemUnderTest<'_>,
@@ -146,7 +146,7 @@ impl<'a> ServiceFixture<'a> {
         Ok(sample)
     }
 
-    /// Starts the peer on a copy of what its users did before.
+    /// Starts the service on a copy of its template.
     pub(crate) fn fresh(
         &self,
         peer: SystemUnderTest<'_>,
@@ -156,14 +156,14 @@ impl<'a> ServiceFixture<'a> {
         let template = self.template(peer, pool, before)?;
         let folder = tempfile::tempdir_in(self.folder)?;
         copy(&template.folder, folder.path())?;
-        // Else the disk is busy with the copy while the service waits for it.
+        // Without this, the disk is busy with the copy while the service waits for it.
         rustix::fs::sync();
         let started = peer.start(self.program, folder.path())?;
         let idle_mb = started.processes.memory_mb();
         Ok(FreshService { started, devices: template.devices.clone(), idle_mb, _folder: folder })
     }
 
-    /// Lets the devices work.
+    /// Runs the load of the devices.
     pub(crate) fn work(
         &self,
         peer: SystemUnderTest<'_>,
@@ -182,7 +182,7 @@ impl<'a> ServiceFixture<'a> {
         Ok(sample)
     }
 
-    /// Made when it is first asked for.
+    /// Returns the template, which is created on first use.
     fn template(
         &self,
         peer: SystemUnderTest<'_>,
@@ -213,7 +213,7 @@ impl<'a> ServiceFixture<'a> {
 }
 
 impl FreshService {
-    /// What the service had in memory before it was asked, has, and had at most.
+    /// Returns the service's memory before the first request, now, and at its peak.
     pub(crate) fn memory(&self) -> anyhow::Result<[(&'static str, f64); 3]> {
         let processes = self.started.processes;
         Ok([
@@ -241,7 +241,7 @@ impl SystemUnderTest<'_> {
         }
     }
 
-    /// With its files in `folder`.
+    /// Starts the service with its files in `folder`.
     pub(crate) fn start(self, program: &Path, folder: &Path) -> anyhow::Result<StartedService> {
         match self {
             Self::Warren(_) => {
@@ -274,7 +274,7 @@ impl SystemUnderTest<'_> {
         }
     }
 
-    /// Makes the devices of a fresh service, each knowing the seeded messages of its user.
+    /// Registers the devices of a fresh service, each with the seeded messages of its user.
     pub(crate) async fn register(
         self,
         address: SocketAddr,
@@ -291,7 +291,8 @@ impl SystemUnderTest<'_> {
             Self::Competitor(..) => vec![String::new()],
         };
         let secrets = Arc::new(secrets);
-        // One for competitors: a long push would make others fail, whose lock waits five seconds.
+        // Competitors get one connection: during a long push others would fail, because their lock
+        // waits only five seconds.
         let count = if api == ServiceApi::Warren { ENROLLING_COUNT } else { 1 };
         let mut registering = JoinSet::new();
         for first in 0..count {
@@ -319,7 +320,7 @@ impl SystemUnderTest<'_> {
 }
 
 impl StartedService {
-    /// Ends it so that all is in its files.
+    /// Ends the service so that its files are complete.
     fn stop(self) -> anyhow::Result<()> {
         match self.running {
             ServiceHandle::Warren(served) => served.stop(),
@@ -345,7 +346,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One push of what the user did before.
+/// Pushes the user's seeded messages in one request.
 async fn seed(
     connection: &mut BenchConnection,
     api: ServiceApi,

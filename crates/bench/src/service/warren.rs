@@ -1,4 +1,4 @@
-//! Warren's own API, as protobuf.
+//! Speaks Warren's own API, as protobuf.
 
 use anyhow::ensure;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use super::device::{LoadDevice, PostRequest, PullResult, request};
 use crate::http::BenchConnection;
 use crate::service::device;
 
-/// The first device was made with the account; it registers the others.
+/// Registers the devices. The first device was created with the account; it registers the others.
 pub(crate) async fn register(
     connection: &mut BenchConnection,
     token: &str,

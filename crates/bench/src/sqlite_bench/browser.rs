@@ -1,11 +1,11 @@
-//! `warren bench browser`: one file through Warren's replica in Chromium, through
+//! `warren bench browser`: measures one file through Warren's replica in Chromium, through
 //! `@sqlite.org/sqlite-wasm` there, and through SQLite called from Rust.
 //!
 //! # Invariants
-//! - Every row of a table works with the same settings on a copy of the same file, tracked or not;
-//!   an answer counts only if what SQLite said of each PRAGMA there is what it says of it here. A
-//!   row that is called "as it comes" is the exception.
-//! - What is measured is measured in the browser, whose start is not in it.
+//! - Every row of a table works with the same settings on a copy of the same file, tracked or not.
+//!   An answer counts only if each PRAGMA returns the same value there as here. Rows that are
+//!   called "as it comes" are the exception.
+//! - Libraries for browsers are measured in the browser, whose start is not included.
 //!
 //! # Not here
 //! - Chromium, and how each library is called → `bench/competitors/chromium`.
@@ -34,14 +34,14 @@ use crate::measure::RoundSample;
 use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::suite::{BenchCase, CaseGroup, run_group};
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct BrowserBenchPlan {
-    /// How.
+    /// The measuring options.
     pub method: MeasureOptions,
-    /// Items in the file.
+    /// The number of items in the file.
     pub rows: i64,
-    /// Which tables; empty for all.
+    /// The parts to measure; empty for all.
     pub only: Vec<BrowserBenchPart>,
     /// The folder with the drivers.
     pub competitors: PathBuf,
@@ -50,11 +50,11 @@ pub struct BrowserBenchPlan {
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BrowserBenchPart {
-    /// In a worker, with a WAL that a commit does not flush.
+    /// A worker, with a WAL that a commit does not flush.
     Wal,
-    /// In a worker, with a journal that each commit flushes.
+    /// A worker, with a journal that each commit flushes.
     Rollback,
-    /// From a tab, through its worker.
+    /// A tab that calls its worker.
     Tab,
 }
 
@@ -66,22 +66,22 @@ const LEAD: &str = "Runs the same statements with the same settings on the same 
     show what a page waits for: each call goes to a worker, and the rows come back as objects. \
     Each round of each row starts a new browser; the start is not measured.";
 pub(crate) const SETUP: &str = "warren bench browser --setup";
-/// In `bench/competitors`.
+/// The driver's folder in `bench/competitors`.
 const COMPETITOR: &str = "chromium";
-/// What `cargo xtask web` builds, from the competitors' folder.
+/// The folder that `cargo xtask web` builds, relative to the competitors' folder.
 const CLIENT: &str = "../../web/client/dist";
 const BASELINE: &str = "sqlite-wasm";
 const LIBRARIES: [&str; 4] = [BASELINE, "warren", "sqlite-wasm-tab", "warren-tab"];
-/// In both builds for browsers the default.
+/// The default page cache of both browser builds.
 const CACHE_KIB_NEGATIVE: &str = "-16384";
-/// Installs what drives a browser, and says which libraries answer.
+/// Installs the browser driver, and returns the libraries that work.
 pub fn setup(competitors: &Path, bar: &ProgressBar) -> LabDrivers {
     let found = find(competitors, MissingPolicy::Build, bar);
     bar.finish_and_clear();
     LabDrivers::new(found, None)
 }
 
-/// One driver for each library, in the order of their list, as far as they answer.
+/// Returns one driver for each library that works, in the order of their list.
 pub(crate) fn find(
     competitors: &Path,
     missing: MissingPolicy,
@@ -116,7 +116,7 @@ pub(crate) fn find(
     found
 }
 
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &BrowserBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let MeasureOptions { folder, command, .. } = &plan.method;
     let found = find(&plan.competitors, MissingPolicy::Absent(SETUP), bar);
@@ -183,7 +183,7 @@ enum BrowserFile {
     Tracked,
 }
 
-/// The files, in a folder.
+/// The prepared files in a folder.
 struct BrowserBenchFixture<'a> {
     folder: &'a Path,
     items: ItemsTable,
@@ -206,7 +206,7 @@ impl<'a> BrowserBenchFixture<'a> {
     }
 }
 
-/// The settings of a part, and what SQLite says of them here.
+/// The settings of a part, and the values that SQLite returns for them here.
 struct BrowserSettings<'a> {
     part: BrowserBenchPart,
     fixture: &'a BrowserBenchFixture<'a>,
@@ -257,7 +257,7 @@ impl<'a> BrowserSettings<'a> {
         }
     }
 
-    /// The baseline first.
+    /// Returns the cases in a worker, the baseline first.
     fn in_worker<'b>(
         &'b self,
         sqlite: &'b LabDriver,
@@ -286,7 +286,8 @@ impl<'a> BrowserSettings<'a> {
         ]
     }
 
-    /// On a copy of the file for each round, with the settings or without.
+    /// Returns a case that works on a copy of the file for each round, with the settings or
+    /// without.
     fn case<'b>(
         &'b self,
         name: &str,

@@ -1,6 +1,6 @@
-//! `warren bench checkpoint`: what copying the WAL back into the file costs those who write.
+//! `warren bench checkpoint`: measures the cost for writers of copying the WAL back into the file.
 //!
-//! The work is that of `bench tps`: transactions of two updates on a table of accounts, by a plain
+//! The work is that of `bench tps`: transactions of two updates on a table of accounts, in a plain
 //! loop and through the engine.
 //!
 //! # Invariants
@@ -31,16 +31,17 @@ use crate::tps::bare_loop::{BareLoop, LONGEST};
 use crate::tps::fixture::{TpsFixture, wal_megabytes};
 use crate::tps::producers::ProducerLoad;
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct CheckpointBenchPlan {
-    /// How.
+    /// The measuring options.
     pub method: MeasureOptions,
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub rows: i64,
-    /// Transactions of a commit of the plain loop, and callers of the engine that wait at a time.
+    /// Transactions per commit of the plain loop, and callers of the engine that wait at the same
+    /// time.
     pub batch: usize,
-    /// How the table is encrypted; `None` for not at all.
+    /// The cipher of the table; `None` for no encryption.
     pub cipher: Option<Cipher>,
 }
 
@@ -54,12 +55,12 @@ const LEAD: &str = "Writes continuously in WAL mode with synchronous NORMAL, and
     commit. The largest WAL is the size of the WAL file at the end; it never shrinks in these \
     runs.";
 
-/// Pages of the WAL at which SQLite copies it; its default first, as what the others are compared
-/// with.
+/// The sizes of the WAL, in pages, at which SQLite copies it. SQLite's default is the first,
+/// because the others are compared with it.
 const INTERVALS: [u32; 4] = [1_000, 0, 100, 10_000];
 const SLOWEST: &str = "slowest commit, ms";
 
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &CheckpointBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let CheckpointBenchPlan { method, rows, batch, cipher } = plan;
     ensure!(*batch > 0, "--batch must be greater than 0");
@@ -161,7 +162,7 @@ fn through_engine(
 ) -> anyhow::Result<RoundSample> {
     let reader = is_read.then(|| open_snapshot(fixture)).transpose()?;
     let mut sample = fixture.engine(load, duration)?;
-    // Nobody was answered in time: the suite measures it again, longer.
+    // No transaction ended in time, so the suite repeats the measurement with a longer duration.
     let Some(latency) = sample.latency.take() else {
         return Ok(RoundSample::new(0, sample.elapsed));
     };
@@ -170,8 +171,8 @@ fn through_engine(
     Ok(sample)
 }
 
-/// A connection that reads the same snapshot until it is closed. It has written a commit before:
-/// a reader that finds an empty WAL would keep all of it from being copied.
+/// Opens a connection that reads the same snapshot until it is closed. It writes a commit first: a
+/// reader that finds an empty WAL would prevent all of it from being copied.
 fn open_snapshot(fixture: &TpsFixture) -> anyhow::Result<Connection> {
     let db = fixture.connection()?;
     db.execute("UPDATE account SET balance = balance WHERE id = 1", [])?;

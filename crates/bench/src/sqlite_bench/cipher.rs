@@ -1,4 +1,5 @@
-//! `warren bench cipher`: what each cipher of this SQLite costs, warm, cold, and at opening.
+//! `warren bench cipher`: measures the cost of each cipher of this SQLite for warm reads, cold
+//! reads, and opening.
 
 mod opening;
 
@@ -20,18 +21,18 @@ use crate::machine::MachineInfo;
 use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::suite::{BenchCase, BenchSection, ResultTable, StopRule, run as run_section};
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct CipherBenchPlan {
-    /// How.
+    /// The measuring options.
     pub method: MeasureOptions,
-    /// Messages in the file.
+    /// The number of messages in the file.
     pub rows: i64,
     /// Bytes of a body.
     pub body_bytes: usize,
-    /// By the names that `PRAGMA cipher` takes; empty for all that there are.
+    /// The ciphers, by the names of `PRAGMA cipher`; empty for all that exist.
     pub ciphers: Vec<String>,
-    /// Empty for all.
+    /// The parts to measure; empty for all.
     pub only: Vec<CipherBenchPart>,
 }
 
@@ -40,9 +41,9 @@ pub struct CipherBenchPlan {
 pub enum CipherBenchPart {
     /// The same work as `bench pragma`.
     Warm,
-    /// Reads that find nothing in memory.
+    /// Reads without any cached pages.
     Cold,
-    /// Open, key, first read.
+    /// Opening a file, setting the key, and the first read.
     Open,
 }
 
@@ -53,13 +54,13 @@ const LEAD: &str = "Runs the same workload on files that differ only in their ci
     the published production set, with SQLite's default page cache of 2 MB.";
 const UNAUTHENTICATED: &str = "aes256cbc, aes128cbc and rc4 do not authenticate pages, so changes \
     to pages on the disk are not detected. rc4 is broken, and prohibited in TLS (RFC 7465)";
-/// What is read cold: a body, and the list of 50 messages that a mail program shows.
+/// The operations of cold reads: a body, and the list of 50 messages that a mail program shows.
 const COLD: [(&str, &str); 2] = [
     ("read", "reads of the body of a random message"),
     ("list", "lists of the 50 messages before a random date"),
 ];
 
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &CipherBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let CipherBenchPlan { method, rows, body_bytes, .. } = plan;
     let ciphers = with_none(&plan.ciphers)?;
@@ -114,7 +115,7 @@ pub fn run(plan: &CipherBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     })
 }
 
-/// No cipher first: it is what the others are compared with.
+/// Returns the wanted ciphers, after "no cipher", which is the baseline.
 fn with_none(wanted: &[String]) -> anyhow::Result<Vec<String>> {
     let all = ciphers()?;
     for name in wanted {
@@ -133,7 +134,7 @@ fn of(name: &str) -> CipherAndKey {
     encryption((name != NONE).then_some(name))
 }
 
-/// What is under way.
+/// The state of a running benchmark.
 struct CipherBenchRun<'a> {
     folder: &'a Path,
     mailbox: MailboxTable,

@@ -1,12 +1,13 @@
-//! Reads that find nothing in memory.
+//! Measures reads that find no pages in memory.
 //!
 //! # Invariants
-//! - Each operation that counts begins with a new connection, whose page cache holds what preparing
-//!   statements reads (the schema, the statistics), and with the file dropped from the operating
-//!   system's cache. Opening and preparing do not count.
+//! - Each operation that counts begins with a new connection, whose page cache holds only the
+//!   pages read to prepare statements (the schema, the statistics), and with the file dropped from
+//!   the operating system's cache. Opening and preparing do not count.
 //!
 //! # Not here
-//! - What lies below stays as it is: the cache of a disk, or of the host of a virtual machine.
+//! - Caches below the operating system keep their content: that of a disk, or of a virtual
+//!   machine's host.
 
 use std::fs::File;
 use std::io::{self, IoSliceMut, Write};
@@ -21,8 +22,8 @@ use super::execute_plan::time_once;
 use super::plan::LabPlan;
 use crate::measure::RoundSample;
 
-/// Runs an operation of the plan again and again, each time cold, until that alone has taken about
-/// `duration` or, with all around it, ten times as long.
+/// Runs an operation of the plan repeatedly, each time cold, until the operations alone have taken
+/// about `duration`, or ten times as long with the overhead.
 pub(crate) fn read(
     plan: &LabPlan,
     operation: &str,
@@ -30,21 +31,22 @@ pub(crate) fn read(
 ) -> anyhow::Result<RoundSample> {
     const AROUND: u32 = 10;
     let file = File::open(&plan.database)?;
-    // Only what is on the disk can be dropped.
+    // Only pages that are on the disk can be dropped.
     file.sync_all()?;
     let (start, mut count, mut elapsed) = (now(), 0_u32, Duration::ZERO);
     let mut plan = plan.clone();
     while count == 0 || (elapsed < duration && start.elapsed() < duration * AROUND) {
         drop_cached(&file)?;
         count += 1;
-        // The multiplier of Knuth's hash: neighbours give rows that lie far apart.
+        // The multiplier of Knuth's hash spreads consecutive seeds, so that their rows are far
+        // apart.
         plan.seed = count.wrapping_mul(2_654_435_761);
         elapsed += time_once(&plan, operation)?;
     }
     Ok(RoundSample::each(count.into(), elapsed))
 }
 
-/// Whether files in `folder` can be dropped from memory at all: not where memory is their disk.
+/// Returns whether files in `folder` can be dropped from memory; not in a file system in memory.
 pub(crate) fn is_possible(folder: &Path) -> anyhow::Result<bool> {
     const BYTES: usize = 1 << 20;
     let mut file = tempfile::tempfile_in(folder)?;
@@ -58,7 +60,8 @@ fn drop_cached(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
-/// Whether a byte can be read without waiting for the disk. Where the system cannot tell, it can.
+/// Returns whether a byte can be read without waiting for the disk; true where the system does not
+/// support the query.
 fn is_cached(file: &File, offset: u64) -> io::Result<bool> {
     let mut byte = [0];
     let mut buffers = [IoSliceMut::new(&mut byte)];
@@ -75,7 +78,7 @@ mod tests {
     use super::*;
     use crate::sqlite_bench::message::{BodyLayout, MailboxTable};
 
-    /// A disk that has much to write keeps pages a while.
+    /// Waits for a condition, because a busy disk keeps pages in memory for a while.
     fn soon(is_so: impl Fn() -> bool) -> bool {
         const WAIT_MAX: Duration = Duration::from_mins(2);
         let start = now();
@@ -89,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_dropped_file_is_read_from_the_disk_and_in_memory_none_is() {
-        // Not the folder of temporary files, which may lie in memory.
+        // The folder of temporary files may be in memory, so it is not used here.
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         let file_system = crate::machine::MachineInfo::here(folder).file_system;
         if ["btrfs", "ext4", "xfs"].contains(&file_system.as_str()) {

@@ -1,4 +1,4 @@
-//! Configurations to compare: PRAGMAs by name, and what of them is SQLite's own default.
+//! Defines configurations to compare: named PRAGMAs, and which of them are SQLite's own defaults.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,8 @@ use super::execute_plan::{read_setting, set, unlock};
 use super::message::CipherAndKey;
 use super::plan::SampleValue;
 
-/// What only a file without pages takes, so before `journal_mode`, which writes the first.
+/// The settings that only a file without pages accepts; they come before `journal_mode`, which
+/// writes the first page.
 const EMPTY_FILE: [&str; 3] = ["auto_vacuum", "encoding", "page_size"];
 
 /// A named set of PRAGMAs, in the order in which they are set.
@@ -25,7 +26,7 @@ pub(crate) struct PragmaConfiguration {
 }
 
 impl PragmaConfiguration {
-    /// What the engine's profile of that name sets.
+    /// Returns the settings of an engine's profile.
     pub(crate) fn from_profile(profile: &Profile) -> Self {
         let settings = profile.pragmas().map(|one| (one.name.to_owned(), one.value.to_owned()));
         Self {
@@ -35,8 +36,8 @@ impl PragmaConfiguration {
         }
     }
 
-    /// This one with a setting changed in its place, or added: where only an empty file takes it in
-    /// front, else at the end.
+    /// Returns a copy with one setting changed in place, or added: at the front if only an empty
+    /// file accepts it, else at the end.
     pub(crate) fn with(&self, name: &str, description: &str, pragma: &str, value: &str) -> Self {
         let mut settings = self.settings.clone();
         if let Some((_, old)) = settings.iter_mut().find(|(of, _)| of == pragma) {
@@ -49,35 +50,35 @@ impl PragmaConfiguration {
     }
 }
 
-/// A named set of PRAGMAs, read back.
+/// A named set of PRAGMAs, with the values that SQLite returned.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct EffectiveConfiguration {
-    /// The name of its rows in the tables.
+    /// The name of the configuration and of its rows in the tables.
     pub name: String,
-    /// What it is for.
+    /// The purpose of the configuration.
     pub description: String,
     /// The PRAGMAs, in the order in which they are set.
     pub settings: Vec<EffectivePragma>,
 }
 
-/// One PRAGMA, read back.
+/// A PRAGMA with its requested value and the value that SQLite returned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EffectivePragma {
-    /// The PRAGMA's name.
+    /// The name of the PRAGMA.
     pub name: String,
-    /// What it was set to.
+    /// The requested value.
     pub requested: String,
-    /// What SQLite answered afterwards; what it answers as a number and takes by name, by name.
+    /// The value that SQLite returned afterwards, as a name if SQLite accepts a name for it.
     pub actual: String,
-    /// Whether SQLite answers the same without being told.
+    /// Whether SQLite returns the same value if the PRAGMA is not set.
     pub default: bool,
-    /// Why the PRAGMA does not do what was requested; null if it does.
+    /// The reason that the PRAGMA does not do what was requested; null if it does.
     pub fault: Option<String>,
 }
 
 impl EffectiveConfiguration {
-    /// Sets all of it on a new file in `folder`, and reads it back; also on one where only the
-    /// journal mode is set, because what `synchronous` is by default may depend on it.
+    /// Sets all PRAGMAs on a new file in `folder`, and reads them back; also on a file where only
+    /// the journal mode is set, because the default of `synchronous` may depend on it.
     pub(crate) fn read_back(
         configuration: &PragmaConfiguration,
         encryption: &CipherAndKey,
@@ -90,7 +91,8 @@ impl EffectiveConfiguration {
                 unlock(&db, cipher, key)?;
             }
             set(&db, settings)?;
-            // `auto_vacuum` and the like are true of a file that has pages.
+            // Some PRAGMAs, such as `auto_vacuum`, return their final value only for a file that
+            // has pages.
             db.execute_batch("CREATE TABLE t (x)")?;
             anyhow::Ok(db)
         };
@@ -104,7 +106,7 @@ impl EffectiveConfiguration {
             let (actual, default) = (read_setting(&db, name)?, read_setting(&default, name)?);
             let actual = named(name, &actual);
             let is_default = match name.as_str() {
-                // The other file was given the same.
+                // The other file has the same journal mode, so it does not show the default.
                 "journal_mode" => actual == "delete",
                 name => actual == named(name, &default),
             };
@@ -121,7 +123,7 @@ impl EffectiveConfiguration {
         Ok(Self { name: name.clone(), description: description.clone(), settings })
     }
 
-    /// Refuses a measured connection that answers otherwise than this.
+    /// Returns an error if a measured connection has other settings than these.
     pub(crate) fn check(&self, answered: &BTreeMap<String, SampleValue>) -> anyhow::Result<()> {
         self.settings.iter().try_for_each(|EffectivePragma { name, actual, .. }| {
             let answered = answered.get(name).map(|value| named(name, value));
@@ -134,7 +136,7 @@ impl EffectiveConfiguration {
         })
     }
 
-    /// Settings that do not do what was requested, for people.
+    /// Returns the settings that do not do what was requested, as text for people.
     pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
         let faults = self.settings.iter().filter_map(|one| Some((one, one.fault.as_ref()?)));
         faults.map(|(one, fault)| format!("{}: {} {}: {fault}", self.name, one.name, one.requested))
@@ -150,7 +152,7 @@ fn fault(name: &str, requested: &str, actual: &str, is_encrypted: bool) -> Optio
     (!text.eq_ignore_ascii_case(actual)).then(|| format!("SQLite returns {actual}"))
 }
 
-/// A value as `PRAGMA` takes it, where it answers with a number.
+/// Returns a value in the form that `PRAGMA` accepts, where SQLite returns a number.
 ///
 /// The names are those of <https://www.sqlite.org/pragma.html>.
 pub(crate) fn named(pragma: &str, value: &SampleValue) -> String {

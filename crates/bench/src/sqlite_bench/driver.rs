@@ -1,4 +1,4 @@
-//! Drivers of the lab: who they are, and plans that they carry out
+//! Runs the drivers of the lab: asks for their identification and lets them carry out plans
 //! (`docs/reference/formats/12-lab-plan.md`).
 
 use std::fmt;
@@ -14,31 +14,33 @@ use crate::competitors::setup::MissingTools;
 use crate::competitors::{self, CompetitorSearch, UnavailableCompetitor};
 
 const FORMAT: &str = "Format 12";
-/// For a driver to say who it is. Python takes 100 ms.
+/// The time limit for a driver's identification. Python takes 100 ms.
 const ABOUT_TIME_MAX: Duration = Duration::from_secs(30);
-/// For what is around the measured time: the last transaction, cleaning up, a checkpoint.
+/// The time limit beyond the measured time: for the last transaction, cleaning up and a
+/// checkpoint.
 const RUN_TIME_EXTRA_MAX: Duration = Duration::from_mins(2);
 
-/// One that answers.
+/// A driver that works on this machine.
 #[derive(Debug)]
 pub(crate) struct LabDriver {
     pub(crate) about: LabDriverInfo,
     pub(crate) program: DriverProgram,
 }
 
-/// Which drivers there are on this machine.
+/// The drivers of the lab, listed by whether they work on this machine.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LabDrivers {
-    /// Drivers that work here.
+    /// The drivers that work on this machine.
     present: Vec<LabDriverInfo>,
-    /// Drivers that do not work here.
+    /// The drivers that do not work on this machine.
     absent: Vec<UnavailableCompetitor>,
-    /// What the absent drivers may need; null if nothing is missing.
+    /// The missing tools that the absent drivers may need; null if no tool is missing.
     missing: Option<MissingTools>,
 }
 
 impl LabDriver {
-    /// One that says who it is; what was installed may still not run on this machine.
+    /// Asks the program for its identification, because an installed program may still not run on
+    /// this machine.
     pub(crate) fn start(program: DriverProgram) -> anyhow::Result<Self> {
         let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
         Ok(Self { about: competitors::parse(&output, FORMAT).context("`about`")?, program })

@@ -1,5 +1,5 @@
-//! Carries a plan out with SQLite as it is linked here, called from Rust: the driver that all others
-//! are compared with.
+//! Carries out a plan with the SQLite that is linked here, called from Rust: the driver with which
+//! all others are compared.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -25,7 +25,8 @@ pub(crate) fn execute_plan(plan: &LabPlan) -> anyhow::Result<LabResult> {
     Ok(LabResult { about: about(&db)?, settings, steps })
 }
 
-/// How long one operation takes on a connection that has prepared all and carried out nothing.
+/// Returns how long one operation takes on a connection that has prepared all statements and run
+/// none.
 pub(crate) fn time_once(plan: &LabPlan, operation: &str) -> anyhow::Result<Duration> {
     let db = open(plan)?;
     let mut run = PlanExecution::new(plan, &db)?;
@@ -33,7 +34,7 @@ pub(crate) fn time_once(plan: &LabPlan, operation: &str) -> anyhow::Result<Durat
     Ok(elapsed)
 }
 
-/// Opens the file as the plan says.
+/// Opens the file with the plan's cipher, key and settings.
 pub(crate) fn open(plan: &LabPlan) -> anyhow::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(&plan.database, flags)
@@ -53,7 +54,7 @@ pub(crate) fn set(db: &Connection, settings: &[(String, String)]) -> anyhow::Res
     })
 }
 
-/// What SQLite says of a PRAGMA.
+/// Reads the value of a PRAGMA.
 pub(crate) fn read_setting(db: &Connection, name: &str) -> anyhow::Result<SampleValue> {
     let value = db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, Value>(0));
     Ok(match value.with_context(|| format!("PRAGMA {name}"))? {
@@ -65,7 +66,7 @@ pub(crate) fn read_setting(db: &Connection, name: &str) -> anyhow::Result<Sample
     })
 }
 
-/// Gives the connection its cipher and its raw key.
+/// Sets the connection's cipher and raw key.
 pub(crate) fn unlock(db: &Connection, cipher: &str, key: &str) -> anyhow::Result<()> {
     choose(db, cipher)?;
     let bytes = (0..key.len()).step_by(2).map(|at| {
@@ -77,8 +78,8 @@ pub(crate) fn unlock(db: &Connection, cipher: &str, key: &str) -> anyhow::Result
     Ok(sqlite3mc_sys::set_key(db, &bytes)?)
 }
 
-/// Gives the connection its cipher, by the name that SQLite3 Multiple Ciphers has for it: it knows
-/// more of them than the engine.
+/// Sets the connection's cipher, by its name in SQLite3 Multiple Ciphers, which has more ciphers
+/// than the engine.
 pub(crate) fn choose(db: &Connection, cipher: &str) -> anyhow::Result<()> {
     let chosen = db.query_row(&format!("PRAGMA cipher = '{cipher}'"), [], |row| row.get(0));
     let chosen: String = chosen.with_context(|| format!("cipher {cipher}"))?;
@@ -86,7 +87,7 @@ pub(crate) fn choose(db: &Connection, cipher: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The ciphers that this SQLite can use, of those that SQLite3 Multiple Ciphers has
+/// Returns the ciphers that this SQLite supports, of those in SQLite3 Multiple Ciphers
 /// (<https://utelle.github.io/SQLite3MultipleCiphers/docs/ciphers/cipher_overview/>).
 pub(crate) fn ciphers() -> anyhow::Result<Vec<&'static str>> {
     let db = Connection::open_in_memory()?;
@@ -94,7 +95,7 @@ pub(crate) fn ciphers() -> anyhow::Result<Vec<&'static str>> {
     Ok(all.into_iter().filter(|cipher| choose(&db, cipher).is_ok()).collect())
 }
 
-/// Who carries plans out here.
+/// Returns the identification of this driver.
 pub(crate) fn about(db: &Connection) -> anyhow::Result<LabDriverInfo> {
     Ok(LabDriverInfo {
         driver: "warren".to_owned(),
@@ -106,7 +107,7 @@ pub(crate) fn about(db: &Connection) -> anyhow::Result<LabDriverInfo> {
     })
 }
 
-/// Random numbers that every language makes alike.
+/// A random number generator that is the same in every language.
 pub(crate) struct PortableRng(u32);
 
 impl PortableRng {
@@ -114,20 +115,20 @@ impl PortableRng {
         Self(seed)
     }
 
-    /// 24 bits.
+    /// Returns the next 24 bits.
     pub(crate) fn next(&mut self) -> u32 {
         self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         self.0 >> 8
     }
 }
 
-/// Bytes that do not compress, the same each time.
+/// Returns bytes that do not compress; they are the same each time.
 pub(crate) fn body(bytes: usize) -> Vec<u8> {
     let mut random = PortableRng::new(1);
     (0..bytes).map(|_| random.next().to_le_bytes()[0]).collect()
 }
 
-/// What a question mark stands for.
+/// The source of a bound value.
 enum BindSource<'p> {
     New,
     Last,
@@ -136,13 +137,13 @@ enum BindSource<'p> {
     Sample(&'p [SampleValue]),
 }
 
-/// Held: to look one up by its text costs a fifth of a small statement.
+/// A statement that stays prepared: to look one up by its text costs a fifth of a small statement.
 struct CachedStep<'p> {
     statement: Statement<'p>,
     bind: Vec<BindSource<'p>>,
 }
 
-/// A plan under way.
+/// A plan while it is carried out.
 struct PlanExecution<'p> {
     plan: &'p LabPlan,
     begin: Statement<'p>,
@@ -150,17 +151,17 @@ struct PlanExecution<'p> {
     operations: BTreeMap<&'p str, Vec<CachedStep<'p>>>,
     random: PortableRng,
     body: Vec<u8>,
-    /// The largest that `new` gave.
+    /// The largest value that `new` has returned.
     largest: i64,
-    /// What `new` gave and `last` has not taken back.
+    /// The values that `new` has returned and `last` has not taken yet.
     given: Vec<i64>,
 }
 
-/// Whether a step may go on.
+/// The outcome of an operation or a transaction.
 #[derive(PartialEq, Eq)]
 enum StepOutcome {
     Done,
-    /// `last` had nothing to take.
+    /// The operation found no value for `last`, so the step ends.
     Empty,
 }
 
@@ -267,7 +268,7 @@ impl<'p> PlanExecution<'p> {
         let Self { operations, random, body, largest, given, plan, .. } = self;
         let statements =
             operations.get_mut(name).with_context(|| format!("unknown operation: {name}"))?;
-        // Of one operation, all statements mean the same new row, and the same last one.
+        // All statements of one operation share the same new row and the same last one.
         let (mut new, mut last) = (None, None);
         for CachedStep { statement, bind } in statements {
             for (index, bind) in bind.iter().enumerate() {
@@ -300,7 +301,7 @@ impl<'p> PlanExecution<'p> {
             let mut rows = statement.raw_query();
             while let Some(row) = rows.next()? {
                 for column in 0..columns {
-                    // Not every text in a file is UTF-8.
+                    // Some texts in a file may not be UTF-8.
                     black_box(match row.get_ref(column)? {
                         ValueRef::Text(text) => {
                             Value::Text(String::from_utf8_lossy(text).into_owned())

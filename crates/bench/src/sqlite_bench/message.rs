@@ -1,4 +1,5 @@
-//! The table that the published benchmark measures: messages of a mailbox, each with its body.
+//! Defines the table that the published benchmark measures: messages of a mailbox, each with its
+//! body.
 
 use std::path::Path;
 
@@ -8,14 +9,14 @@ use rusqlite::Connection;
 use super::execute_plan::{body, set, unlock};
 use super::plan::{LabPlan, LabStatement, LabStep, SampleValue};
 
-/// Where the body stands.
+/// The place of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyLayout {
-    /// In the last column.
+    /// The last column.
     Last,
-    /// In the first column after the key.
+    /// The first column after the key.
     First,
-    /// In a table of its own.
+    /// A separate table.
     Apart,
 }
 
@@ -27,22 +28,22 @@ pub(crate) struct MailboxTable {
     pub(crate) body_bytes: usize,
 }
 
-/// How a file is encrypted: a cipher's name and 64 hexadecimal digits.
+/// A file's encryption: the cipher's name and the key as 64 hexadecimal digits.
 pub(crate) type CipherAndKey = Option<(String, String)>;
 
-/// With a key for files that hold nothing.
+/// Returns the encryption with a fixed key, for files without real data.
 pub(crate) fn encryption(cipher: Option<&str>) -> CipherAndKey {
     cipher.map(|cipher| (cipher.to_owned(), "07".repeat(32)))
 }
 
-/// Of one transaction of the loading.
+/// The number of rows that one transaction loads.
 const ROWS_LOADED: i64 = 10_000;
-/// What `mixed` repeats: mostly reads, and the table keeps its size.
+/// The cycle of the step `mixed`: mostly reads, and the table keeps its size.
 const MIXED: [&str; 10] =
     ["list", "read", "read", "update", "insert", "read", "list", "update", "read", "delete"];
 
 impl MailboxTable {
-    /// The plan of these steps on that file.
+    /// Returns the plan of these steps on a file.
     pub(crate) fn plan(
         &self,
         database: &Path,
@@ -66,8 +67,8 @@ impl MailboxTable {
         }
     }
 
-    /// What a file and its WAL may take on the disk, whatever its pages: a row and its place in the
-    /// index, and a page where two rows do not fit.
+    /// Returns an upper bound for the size of a file and its WAL, for any page size: a row and its
+    /// index entry, and a page where two rows do not fit.
     pub(crate) fn disk_bytes(&self) -> u64 {
         const ROW_BYTES: u64 = 250;
         const WAL_BYTES: u64 = 16 << 20;
@@ -76,7 +77,7 @@ impl MailboxTable {
         self.rows.unsigned_abs().saturating_mul(row).saturating_add(WAL_BYTES)
     }
 
-    /// Makes the file, which must not exist, with the settings in it that a file keeps.
+    /// Creates the file, which must not exist, with those settings that a file stores.
     pub(crate) fn make(
         &self,
         path: &Path,
@@ -112,7 +113,7 @@ impl MailboxTable {
         Ok(())
     }
 
-    /// Makes a file with the tables and no rows, all with the settings, and closes it.
+    /// Creates a file with the tables and no rows, with all settings, and closes it.
     pub(crate) fn set_up(
         &self,
         path: &Path,
@@ -195,7 +196,7 @@ impl MailboxTable {
     }
 }
 
-/// A new file, with the settings and nothing in it.
+/// Creates an empty file with the settings.
 fn create(
     path: &Path,
     settings: &[(String, String)],
@@ -209,7 +210,8 @@ fn create(
     Ok(db)
 }
 
-/// Every operation by itself and the mix, writes in transactions of each size, each for so long.
+/// Returns the steps: every operation alone and the mix, writes in transactions of each size, each
+/// for `seconds`.
 pub(crate) fn steps(transactions: &[usize], seconds: f64) -> Vec<LabStep> {
     let step = |name: String, cycle: &[&str], transaction: usize| LabStep {
         name,
@@ -230,7 +232,7 @@ pub(crate) fn steps(transactions: &[usize], seconds: f64) -> Vec<LabStep> {
         }
         steps.push(step(name("update"), &["update"], size));
         steps.push(step(name("mixed"), &MIXED, size));
-        // What was inserted is soon deleted, and warming up would leave nothing to measure.
+        // The inserted rows are soon deleted, so a warm-up would leave none to measure.
         steps.push(LabStep { warmup_seconds: 0.0, ..step(name("delete"), &["delete"], size) });
     }
     steps

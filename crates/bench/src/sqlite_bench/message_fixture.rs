@@ -1,5 +1,5 @@
-//! The files that are measured: one for each case, made when it first runs, and copied for each
-//! round.
+//! Manages the measured files: one for each case, created when the case first runs, and copied for
+//! each round.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,30 +17,30 @@ use crate::format::{counted, whole};
 use crate::measure::{CPU_US, RoundSample, time};
 use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, TableHeading, run_group};
 
-/// Of a transaction: one operation, and what the published program never tried.
+/// The sizes of transactions: one operation, and a size that the published program never tried.
 pub(crate) const TRANSACTIONS: &[usize] = &[1, 100];
-/// What `--only` calls the making of new files.
+/// The `--only` name of the creation of new files.
 pub(crate) const SETUP: &str = "setup";
 
-/// A table of messages in a folder, and what is done with it.
+/// A table of messages in a folder, and the operations to measure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageTableFixture<'a> {
-    /// Which of several beds of a report; begins the names of its tables.
+    /// The name of the fixture, if a report has several; it begins the names of its tables.
     pub(crate) name: &'a str,
     pub(crate) folder: &'a Path,
     pub(crate) mailbox: &'a MailboxTable,
-    /// Writes in a transaction.
+    /// The sizes of write transactions.
     pub(crate) transactions: &'a [usize],
-    /// Names of steps, or of operations for all sizes of transaction; none for all.
+    /// The steps to measure, by name, or by operation for all transaction sizes; empty for all.
     pub(crate) only: &'a [String],
-    /// Whether new files are made, too, beside the operations.
+    /// Whether the creation of new files is measured in addition to the operations.
     pub(crate) sets_up: bool,
-    /// Says what is made.
+    /// The progress bar, which shows what is created.
     pub(crate) bar: &'a ProgressBar,
 }
 
 impl MessageTableFixture<'_> {
-    /// One table for each step that is wanted.
+    /// Returns one heading for each selected step.
     pub(crate) fn headings(&self) -> Vec<TableHeading> {
         let rows = whole(self.mailbox.rows);
         let body = counted(self.mailbox.body_bytes, "byte", "bytes");
@@ -62,7 +62,7 @@ impl MessageTableFixture<'_> {
         self.sets_up && self.wants(SETUP)
     }
 
-    /// The steps that are wanted, and the inserts whose rows they delete.
+    /// Returns the selected steps, and the inserts whose rows they delete.
     pub(crate) fn steps(&self, seconds: f64) -> Vec<LabStep> {
         let mut steps = steps(self.transactions, seconds);
         steps.retain(|step| {
@@ -71,7 +71,7 @@ impl MessageTableFixture<'_> {
         steps
     }
 
-    /// One sample for each heading of an operation.
+    /// Returns one sample for each heading of an operation.
     pub(crate) fn samples(&self, answer: &LabResult) -> Vec<RoundSample> {
         answer.steps.iter().filter(|step| self.wants(&step.name)).map(sample).collect()
     }
@@ -82,7 +82,7 @@ impl MessageTableFixture<'_> {
     }
 }
 
-/// The names of all steps, and what each does.
+/// Returns the names of all steps with descriptions.
 pub(crate) fn step_names(transactions: &[usize]) -> Vec<(String, String)> {
     let steps = steps(transactions, 0.0).into_iter();
     let named = steps.map(|step| {
@@ -92,17 +92,17 @@ pub(crate) fn step_names(transactions: &[usize]) -> Vec<(String, String)> {
     named.collect()
 }
 
-/// A row of the tables of a fixture, measured in a file of its name.
+/// A row in the tables of a fixture, measured in a file with its name.
 #[derive(Clone, Debug)]
 pub(crate) struct MeasuredCase<'a> {
     pub(crate) name: &'a str,
     pub(crate) configuration: &'a PragmaConfiguration,
-    /// With as many rows and bytes as the others.
+    /// The table, with as many rows and bytes as those of the other cases.
     pub(crate) mailbox: MailboxTable,
     pub(crate) encryption: CipherAndKey,
 }
 
-/// Measures the rows, the baseline first; the fixture's own table is the baseline's. Their files
+/// Measures the rows, the baseline first; the fixture's own table is the baseline's. The files
 /// stay in the fixture's folder.
 pub(crate) fn measure(
     fixture: MessageTableFixture<'_>,
@@ -116,10 +116,10 @@ pub(crate) fn measure(
     run_group(group, stop_rule, fixture.bar)
 }
 
-/// Measures a configuration on a file of its own, called `file`, whose every connection must have
-/// the settings that a new file gets. Each round has a new copy of it: where a file lies on the
-/// disk and in memory makes some per cent, the same in every round, which would pass for a
-/// difference between configurations.
+/// Measures a configuration on its own file, called `file`, whose every connection must have the
+/// settings that a new file gets. Each round has a new copy of the file: its position on the disk
+/// and in memory makes a difference of a few percent, which would be the same in every round and
+/// pass for a difference between configurations.
 pub(crate) fn case<'a>(
     fixture: MessageTableFixture<'a>,
     name: &str,
@@ -130,7 +130,7 @@ pub(crate) fn case<'a>(
     case_by(fixture, name, file, configuration, encryption, execute_plan)
 }
 
-/// The same, when somebody else carries the plan out.
+/// Measures a configuration like [`case`], but with another function that carries out the plan.
 pub(crate) fn case_by<'a>(
     fixture: MessageTableFixture<'a>,
     name: &str,
@@ -169,7 +169,7 @@ pub(crate) fn case_by<'a>(
     })
 }
 
-/// Makes one new file after the other for about so long. To remove them does not count.
+/// Creates one new file after the other for about `duration`. Removing them does not count.
 fn set_up(
     new: &Path,
     duration: Duration,
@@ -185,14 +185,14 @@ fn set_up(
     Ok(RoundSample::each(files, elapsed))
 }
 
-/// A file for one round; gone when dropped.
+/// A file for one round, which is removed when this value is dropped.
 pub(crate) struct RoundCopy(pub(crate) PathBuf);
 
 impl RoundCopy {
     pub(crate) fn copy(original: &Path) -> anyhow::Result<Self> {
         let copy = Self(original.with_extension("round"));
         std::fs::copy(original, &copy.0).with_context(|| copy.0.display().to_string())?;
-        // Else the disk would be busy with it while something else is measured.
+        // Without this, the disk would be busy with the copy while the case is measured.
         File::open(&copy.0)?.sync_all()?;
         Ok(copy)
     }
@@ -200,14 +200,15 @@ impl RoundCopy {
 
 impl Drop for RoundCopy {
     fn drop(&mut self) {
-        // With what a journal mode leaves beside it. What does not go now goes with the folder.
+        // The loop includes the side files of the journal modes. Files that cannot be removed now
+        // are removed with the folder.
         for side in ["", "-wal", "-shm", "-journal"] {
             drop(remove_if_there(&side_file_path(&self.0, side)));
         }
     }
 }
 
-/// A step as the suite counts.
+/// Returns a step's result as a sample of the suite.
 pub(crate) fn sample(timing: &StepTiming) -> RoundSample {
     let mut sample = RoundSample::new(timing.operations, Duration::from_secs_f64(timing.seconds));
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]

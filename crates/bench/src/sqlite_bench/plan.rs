@@ -1,4 +1,4 @@
-//! Plans and answers, as they are written (`docs/reference/formats/12-lab-plan.md`).
+//! Defines plans and answers as they are written (`docs/reference/formats/12-lab-plan.md`).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,15 +9,15 @@ use rusqlite::types::{ToSqlOutput, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What to do with a file.
+/// The plan for one file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LabPlan {
     pub(crate) database: PathBuf,
-    /// By the name that `PRAGMA cipher` takes.
+    /// The name that `PRAGMA cipher` accepts.
     pub(crate) cipher: Option<String>,
-    /// 64 hexadecimal digits.
+    /// The key as 64 hexadecimal digits.
     pub(crate) key: Option<String>,
-    /// PRAGMAs and values, in order.
+    /// PRAGMAs and their values, in order.
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) rows: i64,
     pub(crate) body_bytes: usize,
@@ -28,20 +28,20 @@ pub(crate) struct LabPlan {
     pub(crate) clean: Vec<String>,
 }
 
-/// A statement and what its question marks stand for.
+/// A statement and the names of its bound values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LabStatement {
     pub(crate) sql: String,
     pub(crate) bind: Vec<String>,
 }
 
-/// What is measured by itself.
+/// A part of a plan that is measured separately.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LabStep {
     pub(crate) name: String,
-    /// Names of operations.
+    /// Names of operations, which are repeated in this order.
     pub(crate) cycle: Vec<String>,
-    /// Operations of one transaction; 1 for none of its own.
+    /// Operations per transaction; 1 for no explicit transaction.
     pub(crate) transaction: usize,
     pub(crate) warmup_seconds: f64,
     pub(crate) seconds: f64,
@@ -68,48 +68,49 @@ impl ToSql for SampleValue {
     }
 }
 
-/// Who carries plans out (`docs/reference/formats/12-lab-plan.md`).
+/// The identity of a driver, which carries out plans
+/// (`docs/reference/formats/12-lab-plan.md`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct LabDriverInfo {
-    /// The library.
+    /// The name of the library that the driver uses.
     pub(crate) driver: String,
     /// The library's version.
     pub(crate) version: String,
-    /// The version of the SQLite that the library brings.
+    /// The version of the SQLite that the library contains.
     pub(crate) sqlite: String,
-    /// What compiles or interprets the driver, with its version.
+    /// The compiler or interpreter of the driver, with its version.
     pub(crate) runtime: String,
-    /// The ciphers that it opens files with; empty if it opens no encrypted files.
+    /// The ciphers of the files that the driver can open; empty if it cannot open encrypted files.
     pub(crate) ciphers: Vec<String>,
-    /// How its SQLite was compiled, as SQLite says itself, sorted.
+    /// The compile options that the library's SQLite reports, sorted.
     pub(crate) compile_options: Vec<String>,
 }
 
-/// As a row of a table is called.
+/// Formats the name of the driver's row in a table.
 impl fmt::Display for LabDriverInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} on {}", self.driver, self.version, self.runtime)
     }
 }
 
-/// What was measured.
+/// The answer to a plan.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LabResult {
     #[serde(flatten)]
     pub(crate) about: LabDriverInfo,
-    /// What SQLite says of each PRAGMA of the plan.
+    /// The value that SQLite returns for each PRAGMA of the plan.
     pub(crate) settings: BTreeMap<String, SampleValue>,
     pub(crate) steps: Vec<StepTiming>,
 }
 
-/// One step, measured.
+/// The measurement of one step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StepTiming {
     pub(crate) name: String,
     pub(crate) operations: u64,
     pub(crate) seconds: f64,
-    /// Processor time, user and system, if the driver can tell.
+    /// The processor time, user and system, if the driver can measure it.
     pub(crate) cpu_seconds: Option<f64>,
-    /// The longest transaction.
+    /// The duration of the longest transaction.
     pub(crate) slowest_us: f64,
 }

@@ -1,10 +1,9 @@
-//! `warren bench pragma`: the published configurations, what else people set, and where a body
-//! should stand in its row.
+//! `warren bench pragma`: measures the published configurations, other common settings, and the
+//! best place for a body in its row.
 //!
 //! # Invariants
 //! - Every configuration is the baseline with one change, or one of the published ones.
-//! - A configuration whose changes all turn out to be without effect is not measured: the report
-//!   says so.
+//! - A configuration of which no change has any effect is not measured, and the report notes it.
 
 mod catalogue;
 mod matrix;
@@ -31,41 +30,41 @@ use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::report_setting::ReportSetting;
 use crate::suite::{ResultTable, StopRule};
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct PragmaBenchPlan {
-    /// How.
+    /// The measuring options.
     pub method: MeasureOptions,
-    /// Messages in the file, for each size.
+    /// Numbers of messages in the file; each has its tables.
     pub rows: Vec<i64>,
     /// Bytes of a body.
     pub body_bytes: usize,
-    /// By the name that `PRAGMA cipher` takes; `None` for no encryption.
+    /// The cipher, by the name that `PRAGMA cipher` accepts; `None` for no encryption.
     pub cipher: Option<String>,
     /// Names of [`choices`]; empty for all.
     pub only: Vec<String>,
 }
 
-/// What a name of `--only` picks.
+/// The kind of thing that a name in `--only` selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BenchChoiceKind {
     /// A group of tables.
     Part,
-    /// A row of the tables of `settings`; they are then the only part.
+    /// A row in the tables of `settings`; if no part is named, `settings` is the only part.
     Configuration,
-    /// One table of each size.
+    /// An operation, which has one table for each size.
     Operation,
 }
 
-/// Something that `--only` can pick.
+/// A choice that `--only` accepts.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct BenchChoice {
-    /// What it is.
+    /// The kind of the choice.
     pub kind: BenchChoiceKind,
-    /// The name that picks it.
+    /// The name that selects the choice.
     pub name: String,
-    /// What it is for.
+    /// The description of the choice.
     pub description: String,
 }
 
@@ -75,18 +74,18 @@ const LEAD: &str = "Each configuration uses a separate file. The baseline is the
     baseline and shows the effect of chance. A verdict needs enough rounds for all comparisons of \
     its table together. Every setting was read back from the measured connection.";
 
-/// Fewer rounds give no verdict where all configurations are compared, by time and by processor
-/// time.
+/// The least number of rounds that gives a verdict when all configurations are compared, by time
+/// and by processor time.
 pub const ROUNDS_MIN: &str = "11";
 
 const SETTINGS: &str = "settings";
 const LAYOUTS: &str = "layouts";
-/// What depends on where the body stands.
+/// The steps that depend on the place of the body.
 const LAYOUT_STEPS: [&str; 4] = ["list", "read", "update", "mixed"];
 /// Bytes of a body: one that fits in a page of 4,096, and one that takes 15 pages of overflow.
 const LAYOUT_BODIES: [usize; 2] = [3_500, 60_000];
 
-/// All that can be picked.
+/// Returns all names that `--only` accepts.
 pub fn choices() -> Vec<BenchChoice> {
     let choice = |kind, name: &str, description: &str| BenchChoice {
         kind,
@@ -109,7 +108,7 @@ pub fn choices() -> Vec<BenchChoice> {
     all
 }
 
-/// What was picked.
+/// The selection of `--only`.
 struct SelectedConfigurations {
     parts: Vec<String>,
     configurations: Vec<String>,
@@ -140,7 +139,7 @@ impl SelectedConfigurations {
         self.parts.is_empty() || self.parts.iter().any(|name| name == part)
     }
 
-    /// The baseline always.
+    /// Returns the selected configurations, always with the baseline.
     fn configurations(&self) -> Vec<PragmaConfiguration> {
         let mut all = configurations();
         let mut is_baseline = true;
@@ -158,7 +157,7 @@ impl SelectedConfigurations {
     }
 }
 
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &PragmaBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let MeasureOptions { folder, command, .. } = &plan.method;
     let picked = SelectedConfigurations::of(&plan.only)?;
@@ -209,7 +208,8 @@ pub fn run(plan: &PragmaBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     })
 }
 
-/// Those that change something, what they come to, and what there is to say of the others.
+/// The configurations that have an effect, the same as read back, and notes on faults and on the
+/// others.
 type EffectiveConfigurations = (Vec<PragmaConfiguration>, Vec<EffectiveConfiguration>, Vec<String>);
 
 fn effective(
@@ -233,7 +233,7 @@ fn effective(
     Ok((kept, kept_as, notes))
 }
 
-/// Whether all that it changes is without effect.
+/// Returns whether none of the configuration's changes has an effect.
 fn is_idle(one: &EffectiveConfiguration, baseline: &EffectiveConfiguration) -> bool {
     let is_changed = |setting: &&EffectivePragma| {
         let same = baseline.settings.iter().find(|of| of.name == setting.name);
@@ -243,7 +243,8 @@ fn is_idle(one: &EffectiveConfiguration, baseline: &EffectiveConfiguration) -> b
     changed.peek().is_some() && changed.all(|setting| setting.fault.is_some())
 }
 
-/// Time goes by the number of files: a layout's three count as one.
+/// Returns a group's share of the time, which depends on its number of files: a layout's three
+/// count as one.
 fn share(configurations: &[PragmaConfiguration]) -> u32 {
     u32::try_from(configurations.len().div_ceil(3)).unwrap_or(u32::MAX)
 }
@@ -263,12 +264,12 @@ fn check_disk(plan: &PragmaBenchPlan, sizes: &[i64], configurations: usize) -> a
     let mailbox =
         MailboxTable { layout: BodyLayout::Last, rows: largest, body_bytes: plan.body_bytes };
     let files = if sizes.is_empty() { 3 } else { configurations.max(3) };
-    // And the copy that a round has.
+    // Each round also needs a copy.
     let needed = mailbox.disk_bytes().saturating_mul(files as u64 + 1);
     disk::check(&plan.method.folder, needed, &format!("{files} files of {largest} messages"))
 }
 
-/// What is under way.
+/// The state of a running benchmark.
 struct PragmaBenchRun<'a> {
     scratch: &'a Path,
     encryption: CipherAndKey,
@@ -315,7 +316,8 @@ impl PragmaBenchRun<'_> {
         Ok(())
     }
 
-    /// Measures on files in a folder of their own, which is then removed; says how large they were.
+    /// Measures on files in a separate folder, which is then removed; returns the sizes of the
+    /// files.
     fn group(
         &mut self,
         name: &str,

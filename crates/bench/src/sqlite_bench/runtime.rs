@@ -1,9 +1,9 @@
-//! `warren bench runtime`: the same configurations through other drivers, libraries of Node in
-//! several releases and of Python.
+//! `warren bench runtime`: measures the same configurations through other drivers, which are
+//! libraries of several Node releases and of Python.
 //!
 //! # Invariants
-//! - Every driver works with the same settings: what a configuration leaves open is set, too, and
-//!   an answer counts only if what SQLite said of each PRAGMA there is what it says of it here.
+//! - Every driver works with the same settings: settings that a configuration leaves open are set,
+//!   too, and an answer counts only if each PRAGMA returns the same value there as here.
 //!
 //! # Not here
 //! - How a driver is built → `crate::competitors`. How a library carries out a plan →
@@ -39,20 +39,20 @@ use crate::measure::RoundSample;
 use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, run_group};
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct RuntimeBenchPlan {
-    /// How.
+    /// The measuring options.
     pub method: MeasureOptions,
-    /// Messages in the file, for each size.
+    /// Numbers of messages in the file; each has its tables.
     pub rows: Vec<i64>,
     /// Bytes of a body.
     pub body_bytes: usize,
-    /// Which sets of PRAGMAs.
+    /// The sets of PRAGMAs to measure.
     pub configurations: Vec<&'static Profile>,
-    /// `None` for a file that is not encrypted.
+    /// The ciphers to measure; `None` for a file that is not encrypted.
     pub ciphers: Vec<Option<Cipher>>,
-    /// Where the drivers are.
+    /// The folders of the drivers.
     pub place: DriverFolders,
 }
 
@@ -65,10 +65,11 @@ const LEAD: &str = "Runs the same statements with the same settings on the same 
 const BASELINE: &str = "rusqlite, this build";
 /// The published operations, for the tables of versions.
 const PUBLISHED: [&str; 3] = ["insert", "list", "update"];
-/// As good as any other, for files that are gone in the end.
+/// The key of all encrypted files. A fixed key is good enough, because the files are removed at
+/// the end.
 const KEY: &str = "5761727265656e206265636820f09f90b0a1b2c3d4e5f60718293a4b5c6d7e8f";
 
-/// Runs the plan with the drivers that are built; `bar` shows how far it is.
+/// Runs the plan with the drivers that are built; `bar` shows the progress.
 pub fn run(plan: &RuntimeBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let MeasureOptions { folder, command, .. } = &plan.method;
     let scratch = ScratchFolder::new(folder, "bench").context("cannot use the work directory")?;
@@ -114,7 +115,7 @@ pub fn run(plan: &RuntimeBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRe
     })
 }
 
-/// A configuration and a cipher, and who can work like that.
+/// A configuration and a cipher, with the drivers that support them.
 struct RuntimeCase<'a> {
     name: String,
     even: PortableConfiguration,
@@ -179,7 +180,7 @@ impl<'a> RuntimeCase<'a> {
         Ok(with_versions(&name, tables, &self.drivers))
     }
 
-    /// The baseline first, and each driver on a file of its own.
+    /// Returns the cases, the baseline first and each driver on its own file.
     fn cases<'b>(
         &'b self,
         fixture: MessageTableFixture<'b>,
@@ -198,7 +199,8 @@ impl<'a> RuntimeCase<'a> {
     }
 }
 
-/// After each table of a published operation, one that tells the library's version from Node's.
+/// Adds, after each table of a published operation, a table that separates the library's version
+/// from Node's.
 fn with_versions(
     group: &str,
     tables: Vec<ResultTable>,
@@ -216,7 +218,8 @@ fn with_versions(
     with.flatten().collect()
 }
 
-/// Which SQLite each brings, and how it was compiled. Many may bring the same.
+/// Returns notes on each driver's SQLite and its compile options. Several drivers may have the
+/// same.
 fn notes(drivers: &[LabDriver]) -> anyhow::Result<Vec<String>> {
     let ours = execute_plan::about(&rusqlite::Connection::open_in_memory()?)?;
     let here = &ours.compile_options;

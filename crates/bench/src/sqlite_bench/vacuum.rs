@@ -1,9 +1,9 @@
-//! `warren bench vacuum`: writing a file anew, with temporary files here and there, and what
-//! `auto_vacuum` does while messages come and go.
+//! `warren bench vacuum`: measures rewriting a file, with temporary files in different places, and
+//! the effect of `auto_vacuum` while messages are inserted and deleted.
 //!
 //! # Invariants
-//! - Every VACUUM runs in a process of its own, the shipped `warren vacuum`, so that its peak memory
-//!   is its own, and on a copy of the same file, so that rounds compare.
+//! - Every VACUUM runs in a separate process, the shipped `warren vacuum`, so that its peak memory
+//!   is its own, and on a copy of the same file, so that rounds are comparable.
 //!
 //! # Not here
 //! - `auto_vacuum` → `vacuum/churn.rs`.
@@ -33,29 +33,29 @@ use crate::measure::RoundSample;
 use crate::report::{BenchReport, REPORT_FORMAT};
 use crate::suite::{BenchCase, BenchSection, run as run_section};
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct VacuumBenchPlan {
-    /// How.
+    /// The measuring options.
     pub method: MeasureOptions,
-    /// Of the file before its VACUUM.
+    /// The size of the file before its VACUUM.
     pub megabytes: u64,
-    /// The file is measured without a cipher and with this one.
+    /// The cipher; the file is measured without a cipher and with this one.
     pub cipher: String,
-    /// Messages in the file that `auto_vacuum` works on.
+    /// The number of messages in the file on which `auto_vacuum` works.
     pub churn_rows: i64,
-    /// The `warren` that carries out each VACUUM.
+    /// The path of the `warren` that carries out each VACUUM.
     pub program: PathBuf,
-    /// Empty for all.
+    /// The parts to measure; empty for all.
     pub only: Vec<VacuumBenchPart>,
 }
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VacuumBenchPart {
-    /// Writing a file anew.
+    /// VACUUM, which rewrites a file.
     Vacuum,
-    /// `auto_vacuum` while messages come and go.
+    /// `auto_vacuum` while messages are inserted and deleted.
     Churn,
 }
 
@@ -66,16 +66,17 @@ const LEAD: &str = "VACUUM rewrites a file through a temporary file of the same 
     process on a copy of the same file, from which a fifth of the messages were deleted. The copy \
     is in the operating system's cache. auto_vacuum returns free pages while messages are inserted \
     and deleted; each round uses a new file.";
-/// What `warren` tries by itself.
+/// The ciphers that `warren` tries when none is given.
 const FOUND_CIPHERS: [&str; 2] = ["chacha20", "aes256cbc"];
 const SHM: &str = "/dev/shm";
 const BODY_BYTES: usize = 3_500;
-/// What a message takes in the file: a page.
+/// The size of a message in the file: a page.
 const MESSAGE_BYTES: u64 = 4_096 + 150;
-/// The copy, the new file, the temporary file and the WAL beside the file itself, each as large.
+/// The disk space as a multiple of the file's size: the file, its copy, the new file, the
+/// temporary file and the WAL.
 const TIMES_ITS_SIZE: u64 = 5;
 
-/// Runs the plan; `bar` shows how far it is.
+/// Runs the plan; `bar` shows the progress.
 pub fn run(plan: &VacuumBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let MeasureOptions { folder, command, .. } = &plan.method;
     let has = |part| plan.only.is_empty() || plan.only.contains(&part);
@@ -128,20 +129,20 @@ pub fn run(plan: &VacuumBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchRep
     })
 }
 
-/// A folder in memory that takes so many bytes, if there is one.
+/// Returns a folder in memory with room for `bytes`, if there is one.
 fn shared_memory(bytes: u64) -> anyhow::Result<Option<ScratchFolder>> {
     let has_room = disk::check(Path::new(SHM), bytes, "temporary files").is_ok();
     Ok(if has_room { Some(ScratchFolder::new(Path::new(SHM), "bench")?) } else { None })
 }
 
-/// A file to be written anew, again and again.
+/// A file that is rewritten repeatedly.
 struct VacuumFixture {
     folder: TempDir,
     cipher: Option<String>,
 }
 
 impl VacuumFixture {
-    /// Makes a file of about the size that the plan says.
+    /// Creates a file of about the planned size.
     fn make(
         plan: &VacuumBenchPlan,
         cipher: Option<&str>,
@@ -164,7 +165,7 @@ impl VacuumFixture {
             std::fs::write(subject.key_file(), key)?;
         }
         db.execute("DELETE FROM message WHERE id % 5 = 0", [])?;
-        // The last connection copies the WAL back when it closes.
+        // The last connection copies the WAL into the file when it closes.
         db.close().map_err(|(_, error)| error)?;
         Ok(subject)
     }
@@ -247,13 +248,13 @@ impl VacuumFixture {
     }
 }
 
-/// What `warren vacuum --json` says.
+/// The output of `warren vacuum --json`.
 #[derive(Clone, Debug, Deserialize)]
 struct VacuumResult {
     before_bytes: u64,
     after_bytes: u64,
     duration_ms: f64,
-    /// Where the system tells.
+    /// The peak memory, if the system reports it.
     peak_memory_bytes: Option<u64>,
 }
 
@@ -270,7 +271,7 @@ impl VacuumResult {
             "VACUUM wrote {after_bytes} bytes for a file of {before_bytes}, although a fifth of it \
              was free"
         );
-        // Whole milliseconds: less than one is none.
+        // The duration is in whole milliseconds; 0 stands for less than one.
         let seconds = duration_ms.max(1.0) / 1e3;
         let elapsed = Duration::try_from_secs_f64(seconds)?;
         let mut sample = RoundSample::new(before_bytes / 1_000_000, elapsed);

@@ -1,4 +1,4 @@
-//! A run of the benchmark: what is measured, and with what.
+//! Defines a run of the benchmark: its plan, its parts and its services.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,33 +15,33 @@ pub(crate) const UNIT: &str = "requests";
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncBenchPart {
-    /// Devices push.
+    /// Devices of several users push messages.
     Upload,
-    /// Devices pull.
+    /// Devices of several users pull messages.
     Download,
     /// Devices of a user push, and pull what the others pushed.
     Cross,
-    /// One user, and many.
+    /// One user is compared with many.
     Users,
-    /// The competitor that has both, with WAL and without.
+    /// The plan service runs with WAL and without.
     Wal,
-    /// The server's memory.
+    /// The server's memory is measured.
     Memory,
-    /// Devices that listen.
+    /// Devices subscribe to changes.
     Live,
 }
 
-/// A service to measure beside Warren.
+/// A service with which Warren is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncCompetitor {
-    /// Python and SQLite, as published.
+    /// The published service: Python and SQLite.
     PlanService,
     /// Actual Budget's sync server.
     Actual,
 }
 
 impl SyncCompetitor {
-    /// Its folder in `bench/competitors`.
+    /// Returns the service's folder in `bench/competitors`.
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::PlanService => "plan-service",
@@ -50,7 +50,7 @@ impl SyncCompetitor {
     }
 }
 
-/// What the sections share.
+/// The state that all sections share.
 pub(crate) struct SyncBenchRun<'a> {
     pub(crate) plan: &'a SyncBenchPlan,
     pub(crate) fixture: ServiceFixture<'a>,
@@ -86,7 +86,7 @@ impl SyncBenchRun<'_> {
     pub(crate) fn load(&self, operation: LoadOperation) -> ServiceLoad {
         let SyncBenchPlan { messages, limit, seeded, rate, .. } = *self.plan;
         let pace = MessageSchedule::even(1);
-        // Else those who pull fall behind those who push.
+        // With a lower limit, devices that pull would fall behind devices that push.
         let limit = match operation {
             LoadOperation::Cross => limit.max(2 * messages * self.plan.devices),
             _ => limit,
@@ -95,38 +95,38 @@ impl SyncBenchRun<'_> {
     }
 }
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct SyncBenchPlan {
-    /// Users who sync at the same time.
+    /// The number of users who sync at the same time.
     pub users: usize,
-    /// Devices of each.
+    /// Devices of each user.
     pub devices: usize,
     /// Messages of a push.
     pub messages: usize,
     /// Messages of a pull at most.
     pub limit: usize,
-    /// Messages that each user has before.
+    /// Messages that each user already has.
     pub seeded: u64,
     /// Bytes of a message's content.
     pub content_bytes: usize,
     /// How long each case works in each round.
     pub duration: Duration,
-    /// Rounds, each in a random order.
+    /// The number of rounds, each in a random order.
     pub rounds: usize,
-    /// Names of the tables to make; empty for all.
+    /// The parts to measure; empty for all.
     pub only: Vec<SyncBenchPart>,
-    /// Who else is measured.
+    /// The services with which Warren is compared.
     pub against: Vec<SyncCompetitor>,
-    /// Requests a second of an open loop; `None` for a closed one.
+    /// Requests per second of an open loop; `None` for a closed one.
     pub rate: Option<f64>,
-    /// Users of the tables about many; `memory` has a hundred accounts for each.
+    /// Users of the tables about many users; `memory` has a hundred accounts for each.
     pub pool: usize,
-    /// Where the files go.
+    /// The folder in which the run creates its files.
     pub folder: PathBuf,
-    /// The competitors' folder.
+    /// The folder with the competitors.
     pub competitors: PathBuf,
-    /// The shipped binary.
+    /// The path of the shipped binary.
     pub program: PathBuf,
     /// The command line, for the report.
     pub command: String,

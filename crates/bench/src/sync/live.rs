@@ -1,5 +1,5 @@
-//! The table of live devices: how long a message takes from one to another that listens, and what
-//! idle subscribers cost the server.
+//! Measures live devices: how long a message takes from one device to another that subscribes to
+//! changes, and the cost of idle subscribers for the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
 use crate::service::{device, warren};
 use crate::suite::{BenchCase, BenchSection};
 
-/// As many as the server takes of an account.
+/// The number of subscribers that the server allows per account.
 const LISTENERS_PER_USER: usize = 500;
-/// One sends, one listens and pulls.
+/// The number of devices: one sends, the other subscribes and pulls.
 const DEVICES: usize = 2;
 
 pub(super) fn section<'a>(run: &'a SyncBenchRun<'_>, few: &'a PreparedDataDir) -> BenchSection<'a> {
@@ -65,7 +65,8 @@ fn measure(
         let pool = ClientPool { users: 1, devices: DEVICES };
         let devices = peer.register(started.address, pool, 0, &changes).await?;
         let tokens = &prepared.tokens[1..];
-        // What the first subscriber of an account costs, its vault's pages, is not a subscriber's.
+        // The first subscriber of an account opens the vault, whose pages must not count as a
+        // subscriber's memory.
         for token in tokens {
             LiveListener::open(started.address, &format!("Bearer {token}")).await?;
         }
@@ -86,7 +87,7 @@ fn measure(
     })
 }
 
-/// The next message goes when the last one has arrived.
+/// Measures deliveries: each message is sent after the previous one has arrived.
 async fn deliver(
     address: SocketAddr,
     devices: &[LoadDevice],
@@ -118,18 +119,19 @@ async fn deliver(
     Ok(sample)
 }
 
-/// A connection that hears of a vault.
+/// A connection that subscribes to the changes of a vault.
 struct LiveListener(BufReader<TcpStream>);
 
 impl LiveListener {
-    /// With the vault's present state read.
+    /// Subscribes, and reads the event with the vault's current state.
     async fn open(address: SocketAddr, bearer: &str) -> anyhow::Result<Self> {
         let mut stream = TcpStream::connect(address).await.context("cannot connect")?;
         let request = format!(
             "GET /v1/sync/events HTTP/1.1\r\nhost: {address}\r\nauthorization: {bearer}\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).await?;
-        // A line is short; thousands of buffers are this process' memory, not the server's.
+        // Lines are short, and the memory of thousands of buffers is this process's, not the
+        // server's.
         let mut listener = Self(BufReader::with_capacity(256, stream));
         listener.event().await?;
         Ok(listener)

@@ -1,5 +1,5 @@
-//! The table of the server's memory: few accounts, very many, and a client that sends the largest
-//! bodies as fast as it can.
+//! Measures the server's memory: with few accounts, with very many, and with clients that send the
+//! largest bodies as fast as they can.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,11 +22,11 @@ use crate::service::service_api::ServiceApi;
 use crate::service::systems_under_test::{ClientPool, SystemUnderTest};
 use crate::suite::{BenchCase, BenchSection};
 
-/// Accounts for each user who syncs.
+/// The number of accounts for each user who syncs.
 pub(super) const ACCOUNTS_PER_USER: usize = 100;
-/// Clients that send large bodies.
+/// The number of clients that send large bodies.
 const FLOODING_COUNT: usize = 8;
-/// Of a large body. With 41 bytes around each content it stays just below the limit.
+/// Messages of a large body. With 41 bytes around each content it stays just below the limit.
 const FLOOD_MESSAGES: usize = 20_000;
 const MESSAGE_OVERHEAD_BYTES: usize = 41;
 
@@ -56,8 +56,8 @@ pub(super) fn section<'a>(
     }
 }
 
-/// The same body again and again: what is stored is stored once, and everything else is done each
-/// time.
+/// Sends the same body repeatedly: its messages are stored only once, and all other work is done
+/// each time.
 fn flood_with(
     run: &SyncBenchRun<'_>,
     prepared: &PreparedDataDir,
@@ -96,7 +96,7 @@ fn flood_with(
     })
 }
 
-/// At least once.
+/// Sends the body until `end`, and at least once.
 async fn send(
     address: std::net::SocketAddr,
     device: LoadDevice,

@@ -1,4 +1,5 @@
-//! The tables about requests: the published load tests, one user and many, WAL on and off.
+//! Builds the tables about requests: the published load tests, one user compared with many, WAL on
+//! and off.
 
 use super::bench_run::{SyncBenchPart, SyncBenchRun, SyncCompetitor};
 use crate::format::counted;
@@ -10,7 +11,7 @@ use crate::service::systems_under_test::{
 use crate::suite::{BenchCase, BenchSection};
 use crate::sync::bench_run::UNIT;
 
-/// A user's devices where one user is compared with many.
+/// The number of a user's devices where one user is compared with many.
 const DEVICES: usize = 2;
 
 const fn sqlite(
@@ -21,7 +22,7 @@ const fn sqlite(
     CompetitorSetting { workers, journal_mode: Some(journal_mode), synchronous: Some(synchronous) }
 }
 
-/// How the plan service is run: as published, and with the durability that Warren has.
+/// The settings of the plan service: as published, and with Warren's durability.
 const PLAN_SERVICE: [(&str, CompetitorSetting); 4] = [
     ("plan-service, one worker, WAL, NORMAL", sqlite("WAL", "NORMAL", 1)),
     ("plan-service, two workers, WAL, NORMAL", sqlite("WAL", "NORMAL", 2)),
@@ -29,7 +30,7 @@ const PLAN_SERVICE: [(&str, CompetitorSetting); 4] = [
     ("plan-service, two workers, WAL, FULL", sqlite("WAL", "FULL", 2)),
 ];
 
-/// Requests a second before and after the author switched WAL on.
+/// Requests per second before and after the author enabled WAL.
 const PUBLISHED: [(SyncBenchPart, LoadOperation, &str, f64, f64); 3] = [
     (SyncBenchPart::Upload, LoadOperation::Upload, "upload", 100.0, 343.0),
     (SyncBenchPart::Download, LoadOperation::Download, "download", 95.0, 276.0),
@@ -54,7 +55,7 @@ fn warren<'a>(
     case(run, "Warren", SystemUnderTest::Warren(prepared), operation)
 }
 
-/// The published load tests, against everybody.
+/// Returns the published load tests, with all services.
 pub(super) fn operations<'a>(
     run: &'a SyncBenchRun<'_>,
     prepared: &'a PreparedDataDir,
@@ -82,7 +83,7 @@ pub(super) fn operations<'a>(
     wanted.map(section).collect()
 }
 
-/// What it costs that requests are of many users.
+/// Returns the section that measures the cost of requests from many users.
 pub(super) fn users<'a>(run: &'a SyncBenchRun<'_>, many: &'a PreparedDataDir) -> BenchSection<'a> {
     let case = |name: String, users: usize, connections: Option<usize>| {
         let pool = ClientPool { users, devices: DEVICES };
@@ -109,7 +110,8 @@ pub(super) fn users<'a>(run: &'a SyncBenchRun<'_>, many: &'a PreparedDataDir) ->
     }
 }
 
-/// Nothing without the competitor that has both.
+/// Returns the published load tests with WAL off and on; none without the plan service, which
+/// supports both.
 pub(super) fn wal<'a>(
     run: &'a SyncBenchRun<'_>,
     prepared: &'a PreparedDataDir,

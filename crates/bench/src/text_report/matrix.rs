@@ -1,4 +1,5 @@
-//! Matrices for the terminal: a line for each configuration, and what the signs mean once below.
+//! Formats matrices for the terminal: a line for each configuration, and one legend for the signs
+//! below.
 
 use std::fmt::Write;
 
@@ -10,12 +11,12 @@ use crate::matrix::{IDLE, MatrixColumn, ReportMatrix, sign};
 use crate::measure::MS_EACH;
 use crate::suite::{ResultRow, ResultTable};
 
-/// Over the last column.
+/// The heading of the last column.
 const SIZE: &str = "file size";
-/// In a narrower column a title would take more than two lines.
+/// The least width of the first column; in a narrower one a title would take more than two lines.
 const TITLE_WIDTH_MIN: usize = 16;
 
-/// All of them, and the legend; empty if there are none.
+/// Formats all matrices and the legend; empty if there are none.
 pub(crate) fn matrices(all: &[ReportMatrix], tables: &[ResultTable]) -> String {
     let Some((baseline, rounds)) = all.iter().find_map(|matrix| matrix.baseline(tables)) else {
         return String::new();
@@ -65,14 +66,14 @@ fn width(lines: &[String]) -> usize {
     lines.iter().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
-/// Its heading and its cells, the parts of which stand below each other.
+/// Returns the heading and cells of a column; the parts of its cells are aligned.
 fn column(column: &MatrixColumn, matrix: &ReportMatrix, tables: &[ResultTable]) -> Vec<String> {
     let cells = matrix.rows.iter().map(|row| match ReportMatrix::cell(column, row, tables) {
         Some(row) => cell(row),
         None => (NONE.to_owned(), None),
     });
     let cells: Vec<(String, Option<String>)> = cells.collect();
-    // What has one part only stands at the right edge and does not widen the others.
+    // A cell with only one part is aligned to the right and does not widen the others.
     let ranges = cells.iter().filter_map(|(_, range)| range.as_ref());
     let width = ranges.map(|range| range.chars().count()).max().unwrap_or(0);
     let cells = cells.into_iter().map(|(figure, range)| match range {
@@ -82,8 +83,9 @@ fn column(column: &MatrixColumn, matrix: &ReportMatrix, tables: &[ResultTable]) 
     std::iter::once(column.name.to_string()).chain(cells).collect()
 }
 
-/// The ratio with its sign, and its interval; of the baseline, how many a second. Where one is more
-/// telling than many, how long it takes in place of the interval.
+/// Returns the parts of a cell: the ratio with its sign, and the interval; for the baseline, the
+/// rate. Where the time of one operation is clearer than the rate, that time replaces the
+/// interval.
 fn cell(row: &ResultRow) -> (String, Option<String>) {
     let ms = row.metrics.get(MS_EACH).map(|ms| format::wait(ms.median * 1e3).value);
     match (&row.difference, ms) {

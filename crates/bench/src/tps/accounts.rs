@@ -1,12 +1,12 @@
-//! The published workload: a table of accounts, and transactions that move money between two of
-//! them.
+//! Defines the published workload: a table of accounts, and transactions that move money between
+//! two of them.
 //!
 //! The accounts of a transaction follow the published draw, by which 0.05 % of the accounts get
-//! 99.95 % of the draws. The sum of all balances never changes, so it tells whether a transaction
+//! 99.95 % of the draws. The sum of all balances never changes, so it shows whether a transaction
 //! was half done.
 //!
 //! # Not here
-//! - Who runs the transactions, and how → the modules beside this one.
+//! - How the transactions are run → the other modules of `tps`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use rusqlite::Connection;
 
 use crate::disk;
 
-/// What each account holds at first, as published.
+/// The initial balance of each account, as published.
 pub(crate) const BALANCE: i64 = 1_000_000_000;
 
-/// What one transaction moves.
+/// The amount that one transaction moves.
 pub(crate) const AMOUNT: i64 = 1;
 
 pub(crate) const SCHEMA: &str = "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER)";
@@ -33,16 +33,17 @@ pub(crate) const DEBIT_SQL: &str = "UPDATE account SET balance = balance - ?1 WH
 
 pub(crate) const BALANCE_SQL: &str = "SELECT balance FROM account WHERE id = ?1";
 
-/// The share of the draws that the share `1 - HOT_DRAWS` of the accounts gets.
+/// The share of the draws that goes to the share `1 - HOT_DRAWS` of the accounts.
 const HOT_DRAWS: f64 = 0.999_5;
 
-/// Enough that a round does not come to the same draw twice; 64 MB.
+/// The number of drawn pairs, which is enough that a round does not repeat a draw; they take 64
+/// MB.
 const PAIRS_COUNT: usize = 1 << 22;
 
 /// Rows of one transaction while loading: a progress step.
 const ROWS_PER_STEP: i64 = 1_000_000;
 
-/// What the rates count.
+/// The unit of the rates.
 pub(crate) const UNIT: &str = "transactions";
 
 /// The accounts of one transaction.
@@ -52,27 +53,27 @@ pub(crate) struct TransferPair {
     pub(crate) debit: i64,
 }
 
-/// Transactions drawn before the clock runs, so that every candidate runs the same ones and none
-/// pays for the drawing.
+/// Transactions that are drawn before the clock runs, so that every candidate runs the same ones
+/// and none pays for the drawing.
 #[derive(Debug)]
 pub(crate) struct TransferPairs(Vec<TransferPair>);
 
 impl TransferPairs {
-    /// Of a table of `rows` accounts, numbered from 1.
+    /// Draws pairs from a table of `rows` accounts, numbered from 1.
     pub(crate) fn draw(rows: i64, seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut next = || account(rows, random.random());
         Self((0..PAIRS_COUNT).map(|_| TransferPair { credit: next(), debit: next() }).collect())
     }
 
-    /// Every account as often as any other.
+    /// Draws pairs such that every account is equally likely.
     pub(crate) fn draw_evenly(rows: i64, seed: u64) -> Self {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut next = || random.random_range(1..=rows);
         Self((0..PAIRS_COUNT).map(|_| TransferPair { credit: next(), debit: next() }).collect())
     }
 
-    /// The transaction of that number; they repeat after four million.
+    /// Returns the transaction of a number; they repeat after four million.
     pub(crate) fn get(&self, index: usize) -> TransferPair {
         self.0[index % PAIRS_COUNT]
     }
@@ -82,14 +83,15 @@ impl TransferPairs {
     }
 }
 
-/// True for `ppm` of a million indexes, spread evenly but not in step with anything.
+/// Returns true for `ppm` of a million indexes, spread evenly but without a regular period.
 pub(crate) fn chance(index: usize, ppm: u64) -> bool {
     let hash = (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     ppm > 0 && (hash * 1_000_000) >> 32 < ppm
 }
 
-/// The account for a uniform draw in 0..1, by the published program's formula: nearly all draws lie
-/// in the first half-thousandth, falling off exponentially, and the rest is spread over all.
+/// Returns the account for a uniform draw in 0..1, by the published program's formula: nearly all
+/// draws are in the first half-thousandth, decreasing exponentially, and the rest is spread over
+/// all accounts.
 fn account(rows: i64, uniform: f64) -> i64 {
     let power = (1.0 - HOT_DRAWS).ln() / HOT_DRAWS.ln();
     let share = f64::midpoint(uniform.powf(power), 1.0 - (1.0 - uniform).powf(power.recip()));
@@ -123,15 +125,15 @@ pub(crate) fn load(db: &Connection, rows: i64, bar: &ProgressBar) -> anyhow::Res
     Ok(())
 }
 
-/// Bytes of disk that a table of so many accounts needs, with what cases of that duration add:
-/// about 15 bytes a row in the file, as measured, and a WAL, which never grew above half a GiB.
+/// Returns the disk space for a table of `rows` accounts and for cases of this duration: about 15
+/// bytes a row in the file, as measured, and a WAL, which never grew above half a GiB.
 pub(crate) fn disk_bytes(rows: i64, duration: Duration) -> u64 {
     const MADE_BYTES: u64 = 32 << 20;
     const MAX_WAL_BYTES: u64 = 512 << 20;
     rows.unsigned_abs() * 16 + MAX_WAL_BYTES.min(MADE_BYTES + disk::written_in(duration))
 }
 
-/// Has no transaction been half done?
+/// Returns an error if a transaction was half done.
 pub(crate) fn check_sum(path: &Path, db: &Connection, rows: i64) -> anyhow::Result<()> {
     let sum: i64 = db.query_row("SELECT sum(balance) FROM account", [], |row| row.get(0))?;
     anyhow::ensure!(

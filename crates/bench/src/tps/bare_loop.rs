@@ -1,5 +1,5 @@
-//! SQLite called directly from one thread, with held statements: the bare cost of the work, and
-//! what a program without an engine pays.
+//! Calls SQLite directly from one thread with prepared statements: this is the bare cost of the
+//! work, and the cost in a program without an engine.
 
 use std::time::Duration;
 
@@ -11,24 +11,25 @@ use super::accounts::{
 };
 use crate::measure::RoundSample;
 
-/// The metric that tells how long a commit took at most, with the transactions in it.
+/// The metric for the longest commit, with the transactions in it.
 pub(crate) const LONGEST: &str = "longest batch, ms";
 
-/// How a bare loop works.
+/// The work of a bare loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BareLoop {
     /// Transactions of one commit.
     pub(crate) batch: usize,
-    /// A savepoint around each.
+    /// Whether a savepoint surrounds each transaction.
     pub(crate) has_savepoints: bool,
-    /// Point reads before each.
+    /// The number of point reads before each transaction.
     pub(crate) reads: usize,
-    /// Of a million transactions, how many fail after their first write. Needs the savepoints.
+    /// The number of transactions, in a million, that fail after their first write. Requires the
+    /// savepoints.
     pub(crate) failing_ppm: u64,
 }
 
 impl BareLoop {
-    /// The measure: so many transactions a commit, nothing else.
+    /// Returns a loop with `batch` transactions per commit and no further work: the baseline.
     pub(crate) const fn with_batch(batch: usize) -> Self {
         Self { batch, has_savepoints: false, reads: 0, failing_ppm: 0 }
     }

@@ -1,7 +1,7 @@
-//! What others would pick instead, measured on the same work: libraries of Rust and Node.
+//! Measures competitors on the same work: libraries of Rust and Node.
 //!
-//! Each has a driver in `bench/competitors`: a program of its own, because each brings an SQLite
-//! that would clash with ours. It reads a plan and answers with what it measured
+//! Each has a driver in `bench/competitors`, which is a separate program, because each brings an
+//! SQLite that would clash with ours. It reads a plan and answers with its measurements
 //! (`docs/reference/formats/7-competitor-drivers.md`).
 //!
 //! # Invariants
@@ -35,20 +35,20 @@ use crate::competitors::setup::steps::MissingPolicy;
 use crate::competitors::{self, CompetitorFilter, CompetitorSearch};
 use crate::suite::BenchCase;
 
-/// For a driver to say who it is. Node takes 50 ms.
+/// The time limit for a driver's identification. Node takes 50 ms.
 const ABOUT_TIME_MAX: Duration = Duration::from_secs(30);
-/// For what is around the measured time: a thousand callers that each end their transaction on a
-/// disk that takes 20 ms for it, and the last checkpoint.
+/// The time limit beyond the measured time: for a thousand callers that each end their transaction
+/// on a disk that takes 20 ms for it, and for the last checkpoint.
 const RUN_TIME_EXTRA_MAX: Duration = Duration::from_mins(1);
 
-/// A competitor that can.
+/// A driver that works on this machine.
 #[derive(Debug)]
 pub(super) struct TpsDriver {
     pub(super) about: TpsDriverInfo,
     program: DriverProgram,
 }
 
-/// The drivers in the folder `competitors`.
+/// Finds the drivers in the folder `competitors`.
 pub(crate) fn find(
     competitors: &Path,
     target: &Path,
@@ -62,7 +62,7 @@ pub(crate) fn find(
     competitors::find(wanted, competitors, target, bar, TpsDriver::start)
 }
 
-/// A case for each driver, in the order in which they were found.
+/// Returns a case for each driver, in the order in which they were found.
 pub(super) fn cases<'a>(
     found: &'a CompetitorSearch<TpsDriver>,
     workload: CompetitorWorkload<'a>,
@@ -76,7 +76,7 @@ pub(super) fn cases<'a>(
     found.present.iter().map(case).collect()
 }
 
-/// Writes the transactions as drivers read them.
+/// Writes the transactions in the drivers' format.
 pub(super) fn write_pairs(path: &Path, pairs: &TransferPairs) -> anyhow::Result<()> {
     let write = || {
         let mut file = BufWriter::new(File::create(path)?);
@@ -90,7 +90,8 @@ pub(super) fn write_pairs(path: &Path, pairs: &TransferPairs) -> anyhow::Result<
 }
 
 impl TpsDriver {
-    /// One that answers; what was built may still not run on this machine.
+    /// Asks the program for its identification, because a built program may still not run on this
+    /// machine.
     fn start(program: DriverProgram) -> anyhow::Result<Self> {
         let output = process::run(program.command().arg("about"), "", ABOUT_TIME_MAX)?;
         Ok(Self { about: competitors::parse(&output, "Format 7").context("`about`")?, program })

@@ -1,4 +1,5 @@
-//! What the cases of a benchmark share: the loaded table, the transactions, the runtime.
+//! Defines the state that the cases of a benchmark share: the loaded table, the transactions, the
+//! runtime.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use super::bare_loop::BareLoop;
 use super::producers::{self, ProducerLoad};
 use crate::measure::RoundSample;
 
-/// The `server` profile with the page cache of the measurements that the published page is
-/// compared with.
+/// The `server` profile with the page cache of those measurements with which the published page is
+/// compared.
 static PROFILE: Profile = Profile {
     name: "bench",
     about: "server, with a page cache of 64 MB",
@@ -33,7 +34,7 @@ static PROFILE: Profile = Profile {
 };
 pub(crate) const CACHE_KIB: u32 = 64_000;
 
-/// A loaded table and what runs on it.
+/// A loaded table with its transactions and runtime.
 #[derive(Clone)]
 pub(crate) struct TpsFixture {
     pub(crate) path: PathBuf,
@@ -44,7 +45,7 @@ pub(crate) struct TpsFixture {
 }
 
 impl TpsFixture {
-    /// Loads the table into `path`, unless it is there already.
+    /// Loads the table into `path`, unless it exists already.
     pub(crate) fn load(
         path: PathBuf,
         encryption: FileEncryption,
@@ -65,12 +66,12 @@ impl TpsFixture {
         Ok(Self { path, encryption, rows, pairs, runtime: Arc::new(runtime) })
     }
 
-    /// A connection of one's own.
+    /// Opens a separate connection.
     pub(crate) fn connection(&self) -> anyhow::Result<Connection> {
         Ok(engine::open_connection(&self.path, &self.encryption, &PROFILE, false, false)?.0)
     }
 
-    /// A bare loop, `synchronous` as given.
+    /// Runs a bare loop with this `synchronous` level.
     pub(crate) fn bare(
         &self,
         work: BareLoop,
@@ -84,7 +85,7 @@ impl TpsFixture {
         Ok(sample)
     }
 
-    /// The engine under that load.
+    /// Runs the engine under this load.
     pub(crate) fn engine(
         &self,
         load: ProducerLoad,
@@ -93,7 +94,7 @@ impl TpsFixture {
         self.with_database(|database| self.sample(database, load, duration))
     }
 
-    /// The load on the open database.
+    /// Runs the load on the open database.
     pub(crate) fn sample(
         &self,
         database: &Arc<Database>,
@@ -107,7 +108,7 @@ impl TpsFixture {
         Ok(sample)
     }
 
-    /// Opens the database with the engine, and closes it.
+    /// Opens the database with the engine for `work`, and closes it.
     pub(crate) fn with_database<T>(
         &self,
         work: impl FnOnce(&Arc<Database>) -> anyhow::Result<T>,
@@ -124,16 +125,16 @@ impl TpsFixture {
         work(&database)
     }
 
-    /// Has no transaction been half done?
+    /// Returns an error if a transaction was half done.
     pub(crate) fn check_sum(&self) -> anyhow::Result<()> {
         accounts::check_sum(&self.path, &self.connection()?, self.rows)
     }
 }
 
-/// The same draws in each run, so that runs compare.
+/// The seed of the draws, which is the same in each run, so that runs are comparable.
 pub(super) const SEED: u64 = 20_261_121;
 
-/// The size of the file's WAL.
+/// Returns the size of the file's WAL.
 pub(crate) fn wal_megabytes(path: &Path) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a file's size")]
     let bytes = wal_bytes(path) as f64;

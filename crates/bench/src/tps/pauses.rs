@@ -1,8 +1,8 @@
-//! The table of pauses: how long a reader and a caller wait at most while the WAL is moved into the
-//! file, when every transaction changes other pages.
+//! Measures pauses: the longest waits of a reader and of a caller while the WAL is moved into the
+//! file, when every transaction changes different pages.
 //!
-//! With keys drawn evenly nearly each update writes a page of its own, so the WAL grows as fast as
-//! it can, and so does what a checkpoint has to copy and to flush.
+//! With evenly drawn keys nearly each update writes its own page, so the WAL grows as fast as it
+//! can, and so does the work of a checkpoint to copy and to flush it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,12 +23,13 @@ use crate::suite::{BenchCase, BenchSection};
 const WAITING: usize = 1_000;
 const BATCH: usize = 1_000;
 
-/// Between two reads of the reader that is watched.
+/// The pause between two reads of the measured reader.
 const READ_INTERVAL: Duration = Duration::from_micros(300);
 
 static BALANCE: StaticStatement = StaticStatement::new(BALANCE_SQL);
 
-/// Callers with evenly drawn keys, beside one thread that reads a row now and then.
+/// Returns the section with callers that use evenly drawn keys, and one thread that reads a row
+/// regularly.
 pub(super) fn section(fixture: &TpsFixture) -> BenchSection<'static> {
     let pairs = Arc::new(TransferPairs::draw_evenly(fixture.rows, super::fixture::SEED));
     let fixture = TpsFixture { pairs, ..fixture.clone() };

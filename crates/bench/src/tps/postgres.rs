@@ -1,18 +1,18 @@
-//! PostgreSQL beside Warren: a server of the benchmark's own, and the published transaction over a
-//! pool of connections.
+//! Compares PostgreSQL with Warren: runs the published transaction on the benchmark's own server
+//! over a pool of connections.
 //!
-//! The original reaches PostgreSQL over a network, which a pause between the statements stands
-//! for. The pause is asynchronous and holds a connection, and the locks of the transaction, but no
+//! The original reaches PostgreSQL over a network; a pause between the statements stands for it.
+//! The pause is asynchronous and holds a connection, and the locks of the transaction, but no
 //! thread.
 //!
 //! # Invariants
 //! - Every candidate runs the same transactions on the same rows, with the durability that is in
 //!   its name, which each connection reads back before the clock starts.
-//! - The sum of the balances stays: [`check_sum`].
+//! - The sum of the balances never changes: [`check_sum`].
 //!
 //! # Not here
 //! - The server → `crate::postgres`.
-//! - What a transaction does, and its retries → `transfers.rs`.
+//! - A transaction and its retries → `transfers.rs`.
 
 mod setting;
 #[cfg(test)]
@@ -33,14 +33,14 @@ use crate::measure::RoundSample;
 use crate::postgres::{BenchPostgres, MAX_WAL_BYTES};
 use crate::suite::BenchCase;
 
-/// As SQLite's, whose integers have 64 bits.
+/// The table has 64-bit integers, like SQLite's.
 const SCHEMA: &str = "CREATE TABLE account (id BIGINT PRIMARY KEY, balance BIGINT)";
 const LOAD_SQL: &str = "INSERT INTO account SELECT n, $3 FROM generate_series($1, $2::BIGINT) n";
 const SUM_SQL: &str = "SELECT coalesce(sum(balance), 0)::BIGINT FROM account";
 /// Rows of one transaction while loading: a progress step.
 const ROWS_PER_STEP: i64 = 1_000_000;
 /// The published rows: milliseconds between two statements, isolation, whether there is an extra
-/// query, transactions a second.
+/// query, transactions per second.
 const PUBLISHED: [(u64, IsolationLevel, bool, f64); 5] = [
     (0, IsolationLevel::ReadCommitted, false, 13_756.0),
     (5, IsolationLevel::ReadCommitted, false, 1_214.0),
@@ -50,7 +50,7 @@ const PUBLISHED: [(u64, IsolationLevel, bool, f64); 5] = [
 ];
 
 impl IsolationLevel {
-    /// As PostgreSQL writes it.
+    /// Returns the level's name in PostgreSQL.
     fn name(self) -> &'static str {
         match self {
             Self::ReadCommitted => "read committed",
@@ -59,7 +59,7 @@ impl IsolationLevel {
     }
 }
 
-/// Fills it with `rows` accounts, once, and leaves nothing of that to do for the measurement.
+/// Creates the table with `rows` accounts, and completes all maintenance before the measurement.
 pub(super) fn load(postgres: &BenchPostgres, rows: i64, bar: &ProgressBar) -> anyhow::Result<()> {
     bar.set_length(rows.unsigned_abs());
     bar.set_position(0);
@@ -80,7 +80,7 @@ pub(super) fn load(postgres: &BenchPostgres, rows: i64, bar: &ProgressBar) -> an
     })
 }
 
-/// Runs transactions for `duration`; `pair` gives the accounts of each by its number.
+/// Runs transactions for `duration`; `pair` returns the accounts of each by its number.
 pub(super) fn run(
     postgres: &BenchPostgres,
     setting: PostgresSetting,
@@ -90,7 +90,7 @@ pub(super) fn run(
     postgres.runtime().block_on(transfers::run(postgres.config(), setting, pair, duration))
 }
 
-/// Has no transaction been half done?
+/// Returns an error if a transaction was half done.
 pub(super) fn check_sum(postgres: &BenchPostgres, rows: i64) -> anyhow::Result<()> {
     let sum: i64 = postgres.runtime().block_on(async {
         let row = postgres.connect().await?.query_one(SUM_SQL, &[]).await?;
@@ -104,8 +104,8 @@ pub(super) fn check_sum(postgres: &BenchPostgres, rows: i64) -> anyhow::Result<(
     Ok(())
 }
 
-/// The published rows, in the published order. The figures stand beside those with
-/// `synchronous_commit` only: they were taken with it.
+/// Returns the published rows, in the published order. The published figures appear only with
+/// `synchronous_commit`, with which they were measured.
 pub(super) fn cases<'a>(
     postgres: &'a BenchPostgres,
     pairs: &'a Arc<TransferPairs>,
@@ -122,7 +122,7 @@ pub(super) fn cases<'a>(
     cases.into()
 }
 
-/// The published settings, each with its figure.
+/// Returns the published settings, each with its figure.
 fn published(synchronous_commit: bool) -> [(PostgresSetting, f64); PUBLISHED.len()] {
     PUBLISHED.map(|(delay_ms, isolation, extra_query, figure)| {
         let delay = Duration::from_millis(delay_ms);
@@ -130,9 +130,9 @@ fn published(synchronous_commit: bool) -> [(PostgresSetting, f64); PUBLISHED.len
     })
 }
 
-/// Bytes of disk that a table of so many accounts needs, with what a run adds: 67 bytes a row, as
+/// Returns the disk space for a table of `rows` accounts and for a run: 67 bytes a row, as
 /// measured on a million, of which 45 are the row and 22 its key; an empty server's files; and, as
-/// far as cases that take `measured` in all can write them, the WAL and versions of rows that wait
+/// far as cases that take `measured` in total can write them, the WAL and row versions that wait
 /// for VACUUM.
 pub(super) fn disk_bytes(rows: i64, measured: Duration) -> u64 {
     const EMPTY_BYTES: u64 = 128 << 20;
@@ -141,7 +141,7 @@ pub(super) fn disk_bytes(rows: i64, measured: Duration) -> u64 {
     rows.unsigned_abs() * 67 + EMPTY_BYTES + added
 }
 
-/// How long all cases take, in so many rounds of that duration.
+/// Returns how long all cases take, in `rounds` rounds of this duration.
 pub(super) fn measured(duration: Duration, rounds: usize) -> Duration {
     let cases = rounds.saturating_mul(2 * PUBLISHED.len());
     duration.saturating_mul(u32::try_from(cases).unwrap_or(u32::MAX))

@@ -1,5 +1,5 @@
-//! Many callers of the engine: tasks or threads that each submit a transaction, wait for its
-//! answer, and submit the next.
+//! Runs many callers of the engine: tasks or threads that each submit a transaction, wait for its
+//! completion, and submit the next.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,37 +22,38 @@ static CREDIT: StaticStatement = StaticStatement::new(CREDIT_SQL);
 static DEBIT: StaticStatement = StaticStatement::new(DEBIT_SQL);
 static BALANCE: StaticStatement = StaticStatement::new(BALANCE_SQL);
 
-/// What the callers do.
+/// The work of the callers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProducerLoad {
-    /// Tasks, each with one transaction under way.
+    /// The number of tasks, each with one transaction under way.
     pub(crate) waiting: usize,
     pub(crate) durability: Durability,
-    /// Point reads on the caller's thread before each write.
+    /// The number of point reads on the caller's thread before each write.
     pub(crate) reads: usize,
-    /// Of a million requests, how many only read.
+    /// The number of requests, in a million, that only read.
     pub(crate) read_only_ppm: u64,
-    /// Of a million transactions, how many fail after their first write.
+    /// The number of transactions, in a million, that fail after their first write.
     pub(crate) failing_ppm: u64,
 }
 
 impl ProducerLoad {
-    /// Writes only, none failing.
+    /// Returns a load of writes only, none failing.
     pub(crate) const fn of(waiting: usize, durability: Durability) -> Self {
         Self { waiting, durability, reads: 0, read_only_ppm: 0, failing_ppm: 0 }
     }
 }
 
-/// One in so many transactions is timed, so that the clock costs the producers little.
+/// Only one in this many transactions is timed, so that the clock costs the producers little.
 const TIMED_EVERY: usize = 8;
 
-/// Counters that the tasks share.
+/// The counters that all tasks share.
 struct ProducerCounters {
     is_over: AtomicBool,
     is_counting: AtomicBool,
-    /// Requests that only read.
+    /// The number of requests that only read.
     read_only: AtomicU64,
-    /// Few, so that they stay in the processor's cache, but more than there are threads.
+    /// Recorders of waits: few, so that they stay in the processor's cache, but more than there
+    /// are threads.
     latencies: [Mutex<LatencyRecorder>; 8],
 }
 
@@ -71,8 +72,8 @@ impl ProducerCounters {
     }
 }
 
-/// Runs the load for about `duration` on the runtime's threads. The rate is of requests; where some
-/// of them only read, the metrics say how many wrote.
+/// Runs the load for about `duration` on the runtime's threads. The rate counts requests; if some
+/// of them only read, a metric counts those that wrote.
 pub(crate) fn run(
     runtime: &Runtime,
     database: &Arc<Database>,
@@ -118,7 +119,7 @@ pub(crate) fn run(
     })
 }
 
-/// The same from plain threads, which block for each answer.
+/// Runs the load on plain threads, which block until each transaction completes.
 pub(crate) fn run_threads(
     database: &Arc<Database>,
     pairs: &Arc<TransferPairs>,
@@ -155,7 +156,7 @@ pub(crate) fn wait(duration: Duration) {
     thread::sleep(duration);
 }
 
-/// So that the tasks together walk over all pairs.
+/// The distance between the first pairs of all tasks, so that the tasks together use all pairs.
 const PAIRS_BETWEEN_TASKS: usize = 1 << 20;
 
 struct LoadProducer {
@@ -189,7 +190,7 @@ impl LoadProducer {
         Ok(())
     }
 
-    /// `true`: it only read.
+    /// Runs one request; returns `true` if it only read.
     async fn request(
         &self,
         database: &Database,

@@ -1,5 +1,5 @@
-//! The tables about one database: the published experiment, durability, isolation, mixed load,
-//! ciphers.
+//! Builds the tables about one database: the published experiment, durability, isolation, mixed
+//! load, ciphers.
 
 use engine::Durability::{Disk, Os};
 
@@ -11,9 +11,9 @@ use super::producers::{self, ProducerLoad};
 use crate::format::counted;
 use crate::suite::{BenchCase, BenchSection};
 
-/// Transactions of a commit of the bare loop that everything is compared with.
+/// Transactions per commit of the bare loop that is the baseline.
 const BATCH: usize = 1_000;
-/// Callers, where their number is not what is measured.
+/// The number of callers where their number is not the measured variable.
 const WAITING: usize = 1_000;
 
 const CALLERS: &str = "callers";
@@ -41,7 +41,7 @@ fn baseline(fixture: &TpsFixture) -> BenchCase<'static> {
     bare(fixture, "bare loop, 1,000 a commit", BareLoop::with_batch(BATCH), NORMAL)
 }
 
-/// The published rows that are about SQLite, and ours.
+/// Returns the published rows that are about SQLite, together with Warren's.
 pub(super) fn published(fixture: &TpsFixture) -> BenchSection<'static> {
     let savepoints = BareLoop { has_savepoints: true, ..BareLoop::with_batch(BATCH) };
     let reads = ProducerLoad { reads: 3, ..ProducerLoad::of(WAITING, Os) };
@@ -68,7 +68,7 @@ pub(super) fn published(fixture: &TpsFixture) -> BenchSection<'static> {
     }
 }
 
-/// Both durabilities by the number of callers.
+/// Returns both durabilities with different numbers of callers.
 pub(super) fn durability(fixture: &TpsFixture) -> BenchSection<'static> {
     let mut cases = vec![
         baseline(fixture),
@@ -103,7 +103,7 @@ pub(super) fn durability(fixture: &TpsFixture) -> BenchSection<'static> {
     }
 }
 
-/// What isolation costs by the share of failing transactions.
+/// Returns the cost of isolation for different shares of failing transactions.
 pub(super) fn isolation(fixture: &TpsFixture) -> BenchSection<'static> {
     let mut cases = vec![baseline(fixture)];
     for (percent, failing_ppm) in [(0.0, 0), (0.1, 1_000), (1.0, 10_000), (10.0, 100_000)] {
@@ -125,7 +125,7 @@ pub(super) fn isolation(fixture: &TpsFixture) -> BenchSection<'static> {
     }
 }
 
-/// Reads on the callers' threads beside the writer.
+/// Returns reads on the callers' threads while the writer works.
 pub(super) fn mixed(fixture: &TpsFixture) -> BenchSection<'static> {
     let only =
         |read_only_ppm| ProducerLoad { reads: 1, read_only_ppm, ..ProducerLoad::of(WAITING, Os) };
@@ -154,7 +154,7 @@ pub(super) fn mixed(fixture: &TpsFixture) -> BenchSection<'static> {
     }
 }
 
-/// The engine as the baseline of those who are measured beside it.
+/// Returns the engine's case, which is the baseline of the competitors.
 pub(super) fn warren(fixture: &TpsFixture) -> BenchCase<'static> {
     engine(fixture, "Warren", ProducerLoad::of(WAITING, Os))
 }
@@ -162,7 +162,8 @@ pub(super) fn warren(fixture: &TpsFixture) -> BenchCase<'static> {
 type CompetitorCases =
     (&'static str, SynchronousLevel, usize, fn(&TpsFixture) -> BenchCase<'static>);
 
-/// The tables of the competitor libraries: name, durability, reads beside each write, and ours.
+/// Returns the tables of the competitor libraries: name, durability, reads before each write, and
+/// Warren's case.
 pub(super) fn beside_libraries() -> [CompetitorCases; 3] {
     [
         ("libraries", SynchronousLevel::Normal, 0, warren),
@@ -175,7 +176,7 @@ pub(super) fn beside_libraries() -> [CompetitorCases; 3] {
     ]
 }
 
-/// What a cipher costs, by the size of a commit, and through the engine.
+/// Returns the cost of each cipher for different sizes of commits, and through the engine.
 pub(super) fn ciphers(beds: &[(String, TpsFixture)]) -> Vec<BenchSection<'static>> {
     let bare_of = |name: &str, batch: usize| BenchSection {
         name: name.to_owned(),

@@ -1,7 +1,8 @@
-//! Many databases at once: thousands of encrypted vaults, of which some are busy and most are not.
+//! Measures many databases at once: thousands of encrypted vaults, of which some are busy and most
+//! are idle.
 //!
-//! Every vault is a copy of one file: a hundred accounts under a key. Opening, locking and writing
-//! cost what they cost for files that differ.
+//! Every vault is a copy of one file with a hundred accounts and one key. Opening, locking and
+//! writing cost the same as for files that differ.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,11 +30,11 @@ use crate::suite::{BenchCase, BenchSection};
 const ACCOUNTS: i64 = 100;
 const PAIR: TransferPair = TransferPair { credit: 7, debit: 8 };
 const CALLERS: usize = 1_000;
-/// Callers where each request opens a vault: opening keeps a thread busy.
+/// The number of callers where each request opens a vault, because opening keeps a thread busy.
 const OPENING_CALLERS: usize = 16;
-/// Vaults that are in use at a time.
+/// The most vaults that are in use at the same time.
 const ACTIVE_MAX: usize = 1_000;
-/// Between two transactions of the quiet vault.
+/// The pause between two transactions of the quiet vault.
 const QUIET_PAUSE: Duration = Duration::from_millis(2);
 
 /// The files of the vaults.
@@ -44,7 +45,7 @@ pub(super) struct VaultFilesFixture {
 }
 
 impl VaultFilesFixture {
-    /// Makes `count` of them in `folder`.
+    /// Creates `count` files in `folder`.
     pub(super) fn create(
         folder: &Path,
         count: usize,
@@ -70,7 +71,7 @@ impl VaultFilesFixture {
         Ok(Self { paths: Arc::new(paths), runtime: Arc::clone(runtime) })
     }
 
-    /// Throughput, opening, memory and fairness.
+    /// Returns the section that measures throughput, opening, memory and fairness.
     pub(super) fn section(&self) -> BenchSection<'static> {
         let active = ACTIVE_MAX.min(self.paths.len());
         let case = |name: String, run: fn(&Self, Duration) -> anyhow::Result<RoundSample>| {
@@ -119,7 +120,7 @@ impl VaultFilesFixture {
         databases.open(&self.paths[vault], options)
     }
 
-    /// All callers write to the `active` first vaults; with all of them active, evenly.
+    /// Lets all callers write to the first `active` vaults; evenly if all vaults are active.
     fn busy(
         &self,
         active: usize,
@@ -143,7 +144,7 @@ impl VaultFilesFixture {
             vault.min(active - 1)
         };
         if !is_even {
-            // The first request of each would open it.
+            // Without this, the first request of each vault would open it.
             for vault in 0..active {
                 self.open(&databases, vault)?;
             }
@@ -166,7 +167,8 @@ impl VaultFilesFixture {
         draw: impl Fn(&mut SmallRng) -> usize + Send + Sync + 'static,
     ) -> anyhow::Result<RoundSample> {
         let is_over = Arc::new(AtomicBool::new(false));
-        // Few, so that they stay in the processor's cache, but more than there are threads.
+        // There are few recorders, so that they stay in the processor's cache, but more than there
+        // are threads.
         let shards: Arc<[Mutex<LatencyRecorder>; 8]> =
             Arc::new(std::array::from_fn(|_| Mutex::new(LatencyRecorder::new())));
         let draw = Arc::new(draw);
@@ -207,12 +209,13 @@ impl VaultFilesFixture {
         transfer(&database, Durability::Os, PAIR, false).await
     }
 
-    /// One after the other, each for the first time.
+    /// Opens one vault after the other, each for the first time.
     fn opening(&self, duration: Duration) -> anyhow::Result<RoundSample> {
         let databases = self.start()?;
         let (mut latencies, start) = (LatencyRecorder::new(), now());
         let mut count = 0;
-        // Later ones than those that the other cases keep in the system's cache.
+        // The loop starts with the last vaults, because the other cases keep the first ones in the
+        // system's cache.
         for vault in (0..self.paths.len()).rev() {
             let asked = now();
             let database = self.open(&databases, vault)?;
@@ -229,13 +232,14 @@ impl VaultFilesFixture {
         Ok(sample)
     }
 
-    /// One caller of a vault of its own, with pauses, beside `others` who saturate another.
+    /// Measures one caller of a separate vault, with pauses, while `others` callers saturate
+    /// another vault.
     fn quiet(&self, others: usize, duration: Duration) -> anyhow::Result<RoundSample> {
         let databases = self.start()?;
         let quiet = self.paths.len() - 1;
         let (vaults, own) = (self.clone(), Arc::clone(&databases));
-        // A thread of its own: in the runtime it would wait behind a thousand tasks, not behind the
-        // engine.
+        // The caller has its own thread: in the runtime it would wait behind a thousand tasks, not
+        // for the engine.
         let caller = thread::spawn(move || {
             let (mut latencies, start) = (LatencyRecorder::new(), now());
             while start.elapsed() < duration {
@@ -264,7 +268,7 @@ fn encryption() -> FileEncryption {
     FileEncryption::Key { key: DatabaseKey::from_bytes([7; 32]), cipher: None }
 }
 
-/// What this process has in memory; 0 where the system does not say.
+/// Returns this process's resident memory; 0 where the system does not report it.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

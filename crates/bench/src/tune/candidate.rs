@@ -1,9 +1,9 @@
-//! What is tried: one setting each, as data.
+//! Lists the candidates, which are single settings, as data.
 //!
 //! # Invariants
-//! - Of one PRAGMA, the cheaper value stands before the dearer.
-//! - What switches to WAL says `synchronous`, too: some builds have another default there, and
-//!   nobody is to lose durability by a change that was made for speed.
+//! - Among the values of one PRAGMA, the cheaper one comes before the more expensive one.
+//! - A candidate that switches to WAL also sets `synchronous`: some builds have another default
+//!   there, and a change made for speed must not reduce durability.
 
 use super::settings::PragmaSettings;
 
@@ -12,20 +12,21 @@ use super::settings::PragmaSettings;
 pub(crate) struct TuneCandidate {
     pub(crate) pragma: &'static str,
     pub(crate) value: &'static str,
-    /// What it costs, in words; empty if nothing.
+    /// The cost in words; empty if there is none.
     pub(crate) impact: &'static str,
-    /// At most so much more, for each connection.
+    /// The most additional memory for each connection.
     pub(crate) memory_bytes: u64,
 }
 
-/// What the candidates are tried on.
+/// The properties of the file on which candidates are tried.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TuneCondition {
     pub(crate) bytes: u64,
     pub(crate) is_encrypted: bool,
 }
 
-/// A copy of each page size is made; past this, that takes longer than measuring.
+/// The largest file that is copied for each page size; beyond this, copying takes longer than
+/// measuring.
 pub(crate) const CONVERTED_BYTES_MAX: u64 = 1 << 30;
 
 const fn one(pragma: &'static str, value: &'static str, impact: &'static str) -> TuneCandidate {
@@ -39,7 +40,7 @@ const fn cache(value: &'static str, kib: u64) -> TuneCandidate {
 const VACUUM: &str = "needs one VACUUM, and free disk space of twice the file size";
 const MMAP: &str = "uses address space; an I/O error terminates the process (SIGBUS)";
 
-/// Of all ten PRAGMAs but those that are no matter of speed.
+/// All candidates, from those of the ten PRAGMAs that affect speed.
 pub(crate) const CANDIDATES: &[TuneCandidate] = &[
     one(
         "journal_mode",
@@ -67,20 +68,21 @@ pub(crate) const CANDIDATES: &[TuneCandidate] = &[
 ];
 
 impl TuneCandidate {
-    /// As the report calls it.
+    /// Returns the name in the report.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.pragma, self.value)
     }
 
-    /// `settings` with this one.
+    /// Returns `settings` with this candidate.
     pub(crate) fn apply(&self, settings: &PragmaSettings) -> PragmaSettings {
         let with = settings.with(self.pragma, self.value);
         let is_raised = self.value == "WAL" && settings.get("synchronous") == "NORMAL";
-        // NORMAL with a rollback journal waits for the disk at each commit, NORMAL with a WAL not.
+        // NORMAL with a rollback journal waits for the disk at each commit, but NORMAL with a WAL
+        // does not.
         if is_raised { with.with("synchronous", "FULL") } else { with }
     }
 
-    /// Whether it can make a difference beside `settings`.
+    /// Returns whether the candidate can make a difference, given `settings`.
     pub(crate) fn applies(&self, settings: &PragmaSettings, to: TuneCondition) -> bool {
         let TuneCondition { bytes, is_encrypted } = to;
         let now = settings.get(self.pragma);
@@ -105,7 +107,7 @@ impl TuneCandidate {
         }
     }
 
-    /// The largest of the values before this one, of the same PRAGMA; 0 if there is none.
+    /// Returns the largest of the values of the same PRAGMA before this one; 0 if there is none.
     fn smaller(&self, size: impl Fn(&Self) -> u64) -> u64 {
         let before = CANDIDATES.iter().take_while(|of| *of != self);
         before.filter(|of| of.pragma == self.pragma).map(size).max().unwrap_or(0)
@@ -120,7 +122,7 @@ fn number(value: &str) -> u64 {
     value.parse().unwrap_or(0)
 }
 
-/// Positive numbers are pages, negative ones KiB.
+/// Converts a cache size to bytes: positive numbers are pages, negative ones KiB.
 pub(crate) fn cache_bytes(value: &str, page_size: &str) -> u64 {
     match value.strip_prefix('-') {
         Some(kib) => number(kib) << 10,

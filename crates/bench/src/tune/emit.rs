@@ -1,9 +1,10 @@
-//! Settings as code: one file for each framework, which is one function, and one row of a table.
+//! Formats settings as code: each framework has one file with its functions, and one row in a
+//! table.
 //!
-//! A snippet opens `app.db`, or what it is told, and gives every connection its PRAGMAs, in their order. What only a new
-//! file takes, or `VACUUM`, is in a comment. Another snippet prints what a live connection has, for
-//! `warren doctor --settings`. Each is run by its own framework in a test
-//! (`crates/cli/tests/e2e/emit.rs`).
+//! A snippet opens `app.db`, or the path that its caller passes, and sets every connection's
+//! PRAGMAs, in their order. Settings that only a new file or `VACUUM` accepts are in a comment.
+//! Another snippet prints the settings of a live connection, for `warren doctor --settings`. A
+//! test runs each snippet with its framework (`crates/cli/tests/e2e/emit.rs`).
 
 mod better_sqlite3;
 mod check;
@@ -18,20 +19,20 @@ mod sqlalchemy;
 
 pub use self::recipe::PragmaRecipe;
 
-/// What settings are written for.
+/// A framework for which settings are written as code.
 #[derive(Debug)]
 pub struct TargetFramework {
-    /// What `--emit` calls it.
+    /// The framework's name for `--emit`.
     pub name: &'static str,
-    /// Begins a comment.
+    /// The characters that begin a comment.
     comment: &'static str,
     write: fn(&PragmaRecipe) -> String,
-    /// One PRAGMA, as its snippet has it.
+    /// Formats one PRAGMA like the framework's snippet does.
     pub line: fn(&str, &str) -> String,
     check: fn() -> String,
 }
 
-/// All, by name.
+/// All frameworks, sorted by name.
 pub const FRAMEWORKS: &[TargetFramework] = &[
     TargetFramework {
         name: "better-sqlite3",
@@ -94,17 +95,17 @@ pub const FRAMEWORKS: &[TargetFramework] = &[
 const ONCE: &str = "Run once per file, not per connection, while no other program has it open:";
 
 impl TargetFramework {
-    /// The one of that name.
+    /// Returns the framework of that name.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         FRAMEWORKS.iter().find(|framework| framework.name == name)
     }
 
-    /// The snippet that prints what a live connection has.
+    /// Returns the snippet that prints the settings of a live connection.
     pub fn check(&self) -> String {
         check::explained(self.comment, &(self.check)())
     }
 
-    /// The snippet.
+    /// Returns the snippet that applies the recipe.
     pub fn write(&self, recipe: &PragmaRecipe) -> String {
         let mut comments: Vec<String> = recipe.risk().map(str::to_owned).into_iter().collect();
         if !recipe.file_settings.is_empty() {

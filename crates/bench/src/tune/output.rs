@@ -1,4 +1,4 @@
-//! Everything that `warren tune` prints with `--json` (`docs/reference/formats/14-tune.md`).
+//! Defines all output of `warren tune --json` (`docs/reference/formats/14-tune.md`).
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,37 +7,37 @@ use super::emit::{PragmaRecipe, TargetFramework};
 use super::result::TuneReport;
 use super::settings::PragmaValue;
 
-/// What `warren tune` prints: one of these shapes.
+/// The output of `warren tune`, in one of these shapes.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum TuneOutput {
-    /// Without `--emit`: what was measured.
+    /// The output without `--emit`: the report of the measurements.
     Report(Box<TuneReport>),
-    /// `--emit`: settings as code.
+    /// The output with `--emit`: settings as code.
     Settings(SettingsSnippet),
-    /// `--emit --check`: code that prints the settings of a live connection.
+    /// The output with `--emit --check`: code that prints the settings of a live connection.
     Check(CheckSnippet),
 }
 
 /// Settings as code for a framework.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SettingsSnippet {
-    /// The framework, as `--emit` calls it.
+    /// The name of the framework, as `--emit` accepts it.
     pub framework: &'static str,
-    /// The code.
+    /// The code that applies the settings.
     pub code: String,
-    /// What the code sets on each connection, in this order.
+    /// The settings that the code applies to each connection, in this order.
     pub connection_settings: Vec<PragmaValue>,
-    /// What the file keeps: it takes them before its first table, or by VACUUM.
+    /// The settings that the file stores; they apply if set before its first table, or by VACUUM.
     pub file_settings: Vec<PragmaValue>,
 }
 
 /// Code for a framework that prints the settings of a live connection.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CheckSnippet {
-    /// The framework, as `--emit` calls it.
+    /// The name of the framework, as `--emit` accepts it.
     pub framework: &'static str,
-    /// The code; what it prints is for `warren doctor --settings`.
+    /// The code that prints the settings, as input for `warren doctor --settings`.
     pub code: String,
 }
 

@@ -1,4 +1,4 @@
-//! How a search for settings is done.
+//! Defines the plan of a search for settings.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use crate::tune::target::TuneSource;
 use crate::tune::tune_load::TuneWorkload;
 
-/// What to tune, and how.
+/// The options of `warren tune`.
 #[derive(Clone, Debug)]
 pub struct TunePlan {
-    /// The file; without one, the workload makes one.
+    /// The file to tune; without one, the workload creates one.
     pub source: Option<TuneSource>,
-    /// What is done.
+    /// The workload to measure.
     pub workload: TuneWorkload,
-    /// For measuring; making the copy comes before it.
+    /// The time for measuring, after the copy is made.
     pub time: Duration,
-    /// Whether durability may be given up for speed.
+    /// Whether settings may reduce durability.
     pub allow_unsafe: bool,
     /// PRAGMAs that the person's program sets today.
     pub today: Vec<(String, String)>,
-    /// Where the copy goes: the disk that is measured.
+    /// The folder for the copy, on the disk that is measured.
     pub folder: PathBuf,
     /// The command line, for the report.
     pub command: String,

@@ -1,11 +1,11 @@
-//! What tune found, as data (`docs/reference/formats/14-tune.md`).
+//! Defines the result of `warren tune` as data (`docs/reference/formats/14-tune.md`).
 //!
 //! # Invariants
-//! - Nothing is recommended for its speed but what was found faster alone or with the others, and
-//!   again when all of it was measured once more.
+//! - A setting is recommended for its speed only if it was faster alone or with the others, and if
+//!   all recommended settings were faster together when measured again.
 //!
 //! # Not here
-//! - How it reads in the terminal → `result/text.rs`.
+//! - Text for the terminal → `result/text.rs`.
 
 mod text;
 
@@ -28,132 +28,133 @@ use crate::confidence_interval::{DifferenceVerdict, MedianDifference};
 use crate::machine::MachineInfo;
 use crate::measure::Distribution;
 
-/// What `warren tune` has found.
+/// The results of `warren tune`.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TuneReport {
-    /// The machine and the program that it was measured on.
+    /// The machine and the program of the measurements.
     pub machine: MachineInfo,
-    /// The command line.
+    /// The command line that started `warren tune`.
     pub command: String,
-    /// The person's file; null if the workload made one.
+    /// The user's file; null if the workload created its own file.
     pub file: Option<TunedFile>,
-    /// What was done.
+    /// The workload that was measured.
     pub workload: TuneWorkload,
-    /// What is done to which table, a text for each.
+    /// Descriptions of the operations on each table, one text for each table.
     pub workload_tables: Vec<String>,
-    /// What was left out or not tried, and why; what to beware of.
+    /// Notes on operations and settings that were not tried, with the reasons, and warnings.
     pub notes: Vec<String>,
-    /// What a connection gets today, in the order in which it is set.
+    /// The current settings of a connection, in the order in which they are set.
     pub current_settings: Vec<PragmaValue>,
-    /// The current settings compared with themselves, measured again: what chance does.
+    /// The current settings compared with a second measurement of them, which shows the noise.
     pub noise: Vec<PhaseComparison>,
     /// Every setting that was tried.
     pub trials: Vec<TriedSetting>,
-    /// What to set, in the order in which it is set.
+    /// The recommended settings, in the order in which to set them.
     pub recommended: Vec<SettingRecommendation>,
-    /// All that is recommended, compared with the current settings; null if nothing gained.
+    /// All recommended settings compared with the current ones; null if there is no gain.
     pub combined: Option<Vec<PhaseComparison>>,
 }
 
-/// The person's file.
+/// The user's file.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TunedFile {
-    /// The path, as it was given.
+    /// The path of the file, as it was given.
     pub path: String,
-    /// The size of the copy, which has no free pages.
+    /// The size of the measured copy, in bytes; the copy has no free pages.
     pub file_bytes: u64,
-    /// How long the copy took.
+    /// The time that copying the file took, in milliseconds.
     pub copy_duration_ms: u64,
-    /// The cipher; null if the file is not encrypted.
+    /// The cipher of the file; null if the file is not encrypted.
     pub cipher: Option<String>,
 }
 
-/// One phase of the load under two sets of settings.
+/// One phase of the workload under two sets of settings.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PhaseComparison {
-    /// The phase: `mix`, `reads` or `writes`.
+    /// The name of the phase: `mix`, `reads` or `writes`.
     pub phase: String,
-    /// Operations a second.
+    /// The rate, in operations per second.
     pub rate: Distribution,
-    /// The rate divided by that of the other set in the same round.
+    /// The rate divided by the rate of the other set of settings in the same round.
     pub ratio: Distribution,
-    /// What the ratio says.
+    /// The difference that the ratio shows.
     pub difference: MedianDifference,
 }
 
 /// A setting that was tried.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct TriedSetting {
-    /// The PRAGMA's name.
+    /// The name of the PRAGMA.
     pub pragma: &'static str,
-    /// Its value.
+    /// The value of the PRAGMA.
     pub value: &'static str,
-    /// What a power loss may do with all settings, this one included.
+    /// The worst effect of a power loss with all settings of the trial, including this one.
     pub safety: PowerLossSafety,
-    /// What it costs otherwise, in words; empty if nothing.
+    /// Other costs of the setting, as text for people; empty if there are none.
     pub impact: &'static str,
-    /// At most so much more memory for each connection.
+    /// The most additional memory that each connection may use, in bytes.
     pub memory_bytes: u64,
-    /// What came of it.
+    /// The outcome of the trial.
     pub outcome: TrialOutcome,
-    /// What was set beyond the current settings in what it was compared with: nothing, or what was
-    /// chosen before it, if it applies only with that.
+    /// The settings beyond the current ones in the set that the trial was compared with: none if
+    /// the setting was tried alone, otherwise the settings that were chosen before the trial.
     pub on_top_of: Vec<PragmaValue>,
-    /// The comparisons, in the order of the phases.
+    /// The comparisons of the trial, in the order of the phases.
     pub comparisons: Vec<PhaseComparison>,
-    /// Comparisons with the set that it joined; null if it joined none.
+    /// The comparisons with the set of settings that this one was added to; null if it was not
+    /// chosen.
     pub added_gain: Option<Vec<PhaseComparison>>,
 }
 
-/// What came of a setting.
+/// The outcome of a trial of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialOutcome {
-    /// It is recommended.
+    /// The setting is recommended.
     Chosen,
-    /// It gains, but would cost durability, and that was not allowed.
+    /// The setting is faster, but reduces durability, which was not allowed.
     NeedsPermission,
-    /// It does not differ beyond the noise.
+    /// The setting makes no difference beyond the noise.
     NoDifference,
-    /// It gains alone, but nothing beyond what was chosen.
+    /// The setting is faster alone, but adds no gain to the chosen settings.
     NoAdditionalGain,
-    /// It makes something slower.
+    /// The setting makes at least one phase slower.
     Slower,
-    /// There was no time for a verdict.
+    /// The time allowed too few rounds for a verdict.
     TooFewRounds,
 }
 
-/// A PRAGMA to set.
+/// A recommended PRAGMA with its value.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SettingRecommendation {
-    /// The PRAGMA's name.
+    /// The name of the PRAGMA.
     pub pragma: String,
-    /// Its value.
+    /// The value of the PRAGMA.
     pub value: String,
-    /// Why it is recommended.
+    /// The reason for the recommendation.
     pub reason: RecommendationReason,
-    /// Whether SQLite does the same without it.
+    /// Whether the value is SQLite's default; always false for `journal_mode`.
     pub default: bool,
-    /// Whether the file keeps it, and takes it by VACUUM.
+    /// Whether the file stores the setting and needs VACUUM to adopt it.
     pub file_setting: bool,
 }
 
-/// Why a PRAGMA is recommended.
+/// The reason for the recommendation of a PRAGMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecommendationReason {
-    /// It is faster.
+    /// The value is faster than the current one.
     Faster,
-    /// It is what it is today, said because a library may have another default.
+    /// The value is the current one; it is listed because a library may have another default.
     Unchanged,
-    /// Not for speed.
+    /// The value is recommended for another reason than speed.
     Hygiene,
 }
 
-/// What waits for a lock instead of failing at once: longer than a transaction should take, shorter
-/// than a person waits.
+/// The milliseconds that a statement waits for a lock instead of failing at once: longer than a
+/// transaction should take, shorter than a person waits.
 const BUSY_TIMEOUT: &str = "5000";
-/// A WAL that a long reader made large is cut to this at the next checkpoint.
+/// The size to which the next checkpoint truncates a WAL that a long reader made large.
 const WAL_SIZE: &str = "67108864";
 
 impl TuneReport {
@@ -203,7 +204,7 @@ impl TuneReport {
         })
     }
 
-    /// What to set, to be written as code.
+    /// Returns the recommended settings, to be written as code.
     pub fn recipe(&self) -> PragmaRecipe {
         let pair = |one: &SettingRecommendation| (one.pragma.clone(), one.value.clone());
         let (of_file, of_connection): (Vec<_>, Vec<_>) =
@@ -229,7 +230,7 @@ fn comparisons(measured: &[PhaseMeasurement]) -> Vec<PhaseComparison> {
     of.collect()
 }
 
-/// In the order of the table of candidates.
+/// Returns the trials in the order of the table of candidates.
 fn trials(found: &TuneSearchResult, holds: bool) -> Vec<TriedSetting> {
     let all = CANDIDATES.iter().filter_map(|candidate| {
         let find = |trials: &[TuneTrial]| {
@@ -297,7 +298,7 @@ fn recommended(
         also("journal_size_limit", WAL_SIZE, RecommendationReason::Hygiene);
     }
     if subject.encryption.is_some() {
-        // Of SQLite3 Multiple Ciphers before 2.6, temporary files are plaintext.
+        // SQLite3 Multiple Ciphers before 2.6 writes plaintext temporary files.
         also("temp_store", "MEMORY", RecommendationReason::Hygiene);
     }
     let defaults = defaults(set, subject.folder())?;
@@ -317,8 +318,8 @@ fn recommended(
     Ok(recommended.collect())
 }
 
-/// Of a new file with the same journal, which the default of `synchronous` depends on in some
-/// builds. rusqlite sets a busy timeout, SQLite has none.
+/// Returns the settings of a new file with the same journal mode, on which the default of
+/// `synchronous` depends in some builds. rusqlite sets a busy timeout, SQLite has none.
 fn defaults(set: &PragmaSettings, folder: &Path) -> anyhow::Result<PragmaSettings> {
     let scratch = tempfile::tempdir_in(folder)?;
     let db = Connection::open(scratch.path().join("new.sqlite"))?;
@@ -327,7 +328,7 @@ fn defaults(set: &PragmaSettings, folder: &Path) -> anyhow::Result<PragmaSetting
     PragmaSettings::read(&db)
 }
 
-/// What the measurements do not show.
+/// Returns notes on limits that the measurements do not show.
 fn beware(plan: &TunePlan, subject: &TuneTarget) -> Vec<String> {
     let mut notes = Vec::new();
     let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());

@@ -1,10 +1,10 @@
-//! The search: each setting alone, then those that gain together, then all of it once more.
+//! Searches for settings: each one alone, then those that gain together, then all of them again.
 //!
-//! 1. Every candidate is compared with what a connection gets today.
-//! 2. The best joins the set, safe ones before others; what else gained, and those that only now apply, are compared with the set,
-//!    until none gains any more.
-//! 3. The set is compared with today on fresh measurements, beside today once more (A/A), and
-//!    beside what would gain but was not asked for.
+//! 1. Every candidate is compared with a connection's settings today.
+//! 2. The best joins the set, safe ones first. Others that gained, and candidates that apply only
+//!    now, are compared with the set, until none gains any more.
+//! 3. The set is compared with today on fresh measurements, as are today again (A/A) and
+//!    candidates that would gain but were not allowed.
 //!
 //! # Invariants
 //! - A gain is a verdict of *faster* in a table of the load and of *slower* in none. All candidates
@@ -24,70 +24,69 @@ use crate::measure::{Distribution, RoundSample};
 use crate::sqlite_bench::execute_plan;
 use crate::suite::{BenchCase, CaseGroup, ResultTable, StopRule, TableHeading, run_group};
 
-/// Of the time that is left, what the first comparison gets: it has the most candidates.
+/// The share of the remaining time for the first comparison, which has the most candidates.
 const FIRST_SHARE: f64 = 0.5;
-/// Of what is then left, what each further one gets.
+/// The share of the then remaining time for each further comparison.
 const NEXT_SHARE: f64 = 0.4;
-/// So many rounds fit into a comparison's time. More short ones say more than a few long ones.
+/// The wanted rounds in a comparison's time: many short ones show more than a few long ones.
 const ROUNDS_AIM: f64 = 32.0;
-/// A step is long enough for a few commits on a disk, and short enough for many rounds.
+/// The limits of a step's length: enough for a few commits on a disk, and for many rounds.
 const STEP_SECONDS: (f64, f64) = (0.002, 0.25);
-/// Of a step's time: itself, its warm-up, opening and cleaning up.
+/// The time of a step with its warm-up, opening and cleaning up, as a multiple of the step.
 const STEP_OVERHEAD: f64 = 1.8;
 const ROUNDS_MAX: usize = 1_000;
-/// Enough, when intervals are that narrow.
+/// The precision of intervals at which measuring ends.
 const PRECISION: f64 = 0.01;
 
-/// What was found.
+/// The result of a search.
 pub(crate) struct TuneSearchResult {
     /// Each candidate alone, in the order of the table.
     pub(crate) alone: Vec<TuneTrial>,
-    /// What joined the set, in this order, each compared with the set before it.
+    /// The candidates that joined the set, in this order, each compared with the set before it.
     pub(crate) chosen: Vec<TuneTrial>,
-    /// What was compared with the set and did not join it.
+    /// The candidates that were compared with the set and did not join it.
     pub(crate) passed: Vec<TuneTrial>,
-    /// Today again, compared with today.
+    /// Today's settings, measured again and compared with the first time.
     pub(crate) noise: Vec<PhaseMeasurement>,
-    /// The set.
+    /// The settings of the set.
     pub(crate) settings: PragmaSettings,
     /// The set, compared with today. None if nothing gained.
     pub(crate) combined: Option<Vec<PhaseMeasurement>>,
-    /// What costs durability and was not allowed, compared with the set.
+    /// The candidates that reduce durability and were not allowed, compared with the set.
     pub(crate) refused: Vec<TuneTrial>,
-    /// Whether the time was over before nothing gained any more.
+    /// Whether the time ended before the search was complete.
     pub(crate) is_cut: bool,
 }
 
-/// A candidate, measured.
+/// The measurement of a candidate.
 #[derive(Clone)]
 pub(crate) struct TuneTrial {
     pub(crate) candidate: &'static TuneCandidate,
-    /// What it was compared with, beyond today's settings.
+    /// The difference between the set that it was compared with and today's settings.
     pub(crate) on_top_of: Vec<(String, String)>,
-    /// With it.
+    /// The safety of the set with this candidate.
     pub(crate) safety: PowerLossSafety,
     pub(crate) measured: Vec<PhaseMeasurement>,
 }
 
-/// One table's comparison.
+/// The comparison of one table.
 #[derive(Clone, Debug)]
 pub(crate) struct PhaseMeasurement {
     /// The phase: `mix`.
     pub(crate) name: String,
-    /// Operations a second.
+    /// Operations per second.
     pub(crate) rate: Distribution,
     pub(crate) ratio: Distribution,
     pub(crate) difference: MedianDifference,
 }
 
-/// Whether it helps, and harms nothing.
+/// Returns whether a candidate makes any phase faster and none slower.
 pub(crate) fn gains(measured: &[PhaseMeasurement]) -> bool {
     let is = |verdict| measured.iter().any(|one| one.difference.verdict == verdict);
     is(DifferenceVerdict::Faster) && !is(DifferenceVerdict::Slower)
 }
 
-/// Searches until `until`; the first comparison and the last get the rounds that a verdict needs, whatever that
-/// takes.
+/// Searches until `until`; the first and last comparison always get enough rounds for a verdict.
 pub(crate) fn search(
     subject: &TuneTarget,
     allow_unsafe: bool,
@@ -140,14 +139,14 @@ pub(crate) fn search(
     Ok(found)
 }
 
-/// Of those that gain, the safest; of these, the PRAGMA of the one that gains most; of that PRAGMA's
-/// values, the first, which is the cheapest.
+/// Returns, of the safest candidates that gain, the first value of the PRAGMA that gains most,
+/// which is the cheapest.
 fn best(trials: &[TuneTrial]) -> Option<TuneTrial> {
     let gaining = trials.iter().filter(|trial| gains(&trial.measured));
     let safety = gaining.clone().map(|trial| trial.safety).max()?;
     let gaining = gaining.filter(|trial| trial.safety == safety);
     let most = gaining.clone().max_by(|a, b| score(a).total_cmp(&score(b)))?;
-    // Journal modes are not cheaper or dearer than each other.
+    // No journal mode is cheaper than another.
     if most.candidate.pragma == "journal_mode" {
         return Some(most.clone());
     }
@@ -155,7 +154,7 @@ fn best(trials: &[TuneTrial]) -> Option<TuneTrial> {
     gaining.clone().find(same).cloned()
 }
 
-/// The mix counts; its parts where it does not differ.
+/// Returns the largest gain; a gain in a part counts a quarter of one in the mix.
 fn score(trial: &TuneTrial) -> f64 {
     let faster = trial.measured.iter().enumerate().filter_map(|(index, one)| {
         let is_faster = one.difference.verdict == DifferenceVerdict::Faster;
@@ -201,7 +200,7 @@ impl TrialRunner<'_> {
         Ok(TrialSamples { noise: measured(&tables, 1, 0, comparisons), trials: trials.collect() })
     }
 
-    /// What was found, on fresh measurements; and what was refused, compared with that.
+    /// Measures the set again, and compares the candidates that were not allowed with it.
     fn verify(&self, found: &mut TuneSearchResult, until: Instant) -> anyhow::Result<()> {
         let today = &self.subject.today;
         let character = self.subject.character();
@@ -253,7 +252,7 @@ impl TrialRunner<'_> {
             title: heading.to_owned(),
         });
         let headings: Vec<TableHeading> = headings.collect();
-        // Before the clock of the rounds runs.
+        // The files are prepared before the clock of the rounds runs.
         for (name, settings) in cases {
             self.bar.set_message(format!("preparing a file for {name}"));
             subject.file(settings)?;
@@ -270,7 +269,7 @@ impl TrialRunner<'_> {
     }
 }
 
-/// Carries the load out, and sees whether SQLite took the settings.
+/// Runs the load, and checks that SQLite applied the settings.
 fn sample(
     subject: &TuneTarget,
     settings: &PragmaSettings,
@@ -289,7 +288,7 @@ fn sample(
     Ok(samples.collect())
 }
 
-/// So long that `ROUNDS_AIM` rounds fit; never fewer than a verdict needs.
+/// Returns a rule with steps so short that `ROUNDS_AIM` rounds fit, and enough for a verdict.
 fn effort(time: Duration, cases: usize, phases: usize, comparisons: usize) -> StopRule {
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
     let steps = (cases * phases) as f64 * ROUNDS_AIM * STEP_OVERHEAD;
@@ -304,7 +303,7 @@ fn effort(time: Duration, cases: usize, phases: usize, comparisons: usize) -> St
     }
 }
 
-/// With fewer, no verdict is possible.
+/// Returns the least number of rounds with which a verdict is possible.
 fn rounds_needed(comparisons: usize) -> usize {
     let says = |rounds: &usize| {
         MedianDifference::from_ratios(&vec![2.0; *rounds], comparisons).verdict
@@ -313,7 +312,7 @@ fn rounds_needed(comparisons: usize) -> usize {
     (2..ROUNDS_MAX).find(says).unwrap_or(ROUNDS_MAX)
 }
 
-/// Of every table, a case beside another.
+/// Compares one case with another in every table.
 fn measured(
     tables: &[ResultTable],
     case: usize,

@@ -1,11 +1,11 @@
-//! A set of PRAGMAs under trial, and what a power loss may do with it.
+//! Defines a set of PRAGMAs to try, and the effect of a power loss on it.
 //!
 //! # Invariants
-//! - They are set in one order: what only an empty file takes first, then the journal mode, on
-//!   which the default of `synchronous` depends in some builds.
+//! - The PRAGMAs are set in a fixed order: first those that only an empty file accepts, then the
+//!   journal mode, on which the default of `synchronous` depends in some builds.
 //!
 //! # Not here
-//! - Which of them are tried → `candidate.rs`.
+//! - The values that are tried → `candidate.rs`.
 
 use anyhow::{Context, ensure};
 use rusqlite::Connection;
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use crate::sqlite_bench::SampleValue;
 use crate::sqlite_bench::read_setting;
 
-/// All that tune knows of, in the order in which they are set.
+/// All PRAGMAs that tune supports, in the order in which they are set.
 const ORDER: [&str; 10] = [
     "page_size",
     "auto_vacuum",
@@ -28,7 +28,7 @@ const ORDER: [&str; 10] = [
     "cache_size",
     "mmap_size",
 ];
-/// Those that live in the file from its first page on.
+/// The PRAGMAs that belong to the file, from its first page on.
 const OF_FILE: [&str; 2] = ["page_size", "auto_vacuum"];
 
 const SYNCHRONOUS: [&str; 4] = ["OFF", "NORMAL", "FULL", "EXTRA"];
@@ -42,34 +42,34 @@ pub(crate) struct PragmaSettings(Vec<(String, String)>);
 /// A PRAGMA and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PragmaValue {
-    /// The PRAGMA's name.
+    /// The name of the PRAGMA.
     pub pragma: String,
-    /// Its value, as people write it.
+    /// The value of the PRAGMA, as people write it.
     pub value: String,
 }
 
 impl PragmaValue {
-    /// Of each pair of name and value.
+    /// Returns a value for each pair of name and value.
     pub(crate) fn list(pairs: &[(String, String)]) -> Vec<Self> {
         let all = pairs.iter().cloned();
         all.map(|(pragma, value)| Self { pragma, value }).collect()
     }
 }
 
-/// What a power loss may do. The worse, the less.
+/// The worst effect of a power loss. A worse effect orders before a better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PowerLossSafety {
     /// A power loss may corrupt the file.
     MayCorrupt,
-    /// A power loss may take back the last commits; the file stays whole.
+    /// A power loss may undo the last commits; the file stays intact.
     LosesLastCommits,
-    /// A power loss does what SQLite promises by default.
+    /// A power loss has only the effects that SQLite's default settings allow.
     Safe,
 }
 
 impl PragmaSettings {
-    /// What a connection has now.
+    /// Reads the current settings of a connection.
     pub(crate) fn read(db: &Connection) -> anyhow::Result<Self> {
         let mut settings = Self::default();
         for name in ORDER {
@@ -83,7 +83,7 @@ impl PragmaSettings {
         found.map_or("", |(_, value)| value)
     }
 
-    /// Replaces the value, or puts it in its place.
+    /// Replaces the value, or inserts it at its place in the order.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         let place = |name: &str| ORDER.iter().position(|of| *of == name);
         if let Some((_, old)) = self.0.iter_mut().find(|(of, _)| of == name) {
@@ -108,20 +108,21 @@ impl PragmaSettings {
         &self.0
     }
 
-    /// Those that a connection sets.
+    /// Returns the settings that a connection sets.
     pub(crate) fn for_connection(&self) -> Vec<(String, String)> {
         let all = self.0.iter().filter(|(name, _)| !is_of_file(name));
         all.cloned().collect()
     }
 
-    /// Those that differ from `other`.
+    /// Returns the settings that differ from `other`.
     pub(crate) fn beyond(&self, other: &Self) -> Vec<(String, String)> {
         let all = self.0.iter().filter(|(name, value)| other.get(name) != value);
         all.cloned().collect()
     }
 
-    /// <https://sqlite.org/pragma.html#pragma_synchronous>: NORMAL is consistent in WAL; with a
-    /// rollback journal there is a very small chance that it is not.
+    /// Returns the effect of a power loss. NORMAL is consistent in WAL mode; with a rollback
+    /// journal there is a very small chance that it is not
+    /// (<https://sqlite.org/pragma.html#pragma_synchronous>).
     pub(crate) fn safety(&self) -> PowerLossSafety {
         let journal = self.get("journal_mode");
         match self.get("synchronous") {
@@ -133,7 +134,7 @@ impl PragmaSettings {
         }
     }
 
-    /// Whether a power loss does nothing with these that it did not do with `today`.
+    /// Returns whether a power loss does no more damage with these settings than with `today`.
     pub(crate) fn keeps_durability_of(&self, today: &Self) -> bool {
         let decides = |settings: &Self| {
             let value = |name: &str| settings.get(name).to_owned();
@@ -146,12 +147,12 @@ impl PragmaSettings {
     }
 }
 
-/// Whether a PRAGMA is one of the file, not of a connection.
+/// Returns whether a PRAGMA belongs to the file, not to a connection.
 pub(crate) fn is_of_file(name: &str) -> bool {
     OF_FILE.contains(&name)
 }
 
-/// `NAME=VALUE`, of what a program sets today.
+/// Parses `NAME=VALUE`, a PRAGMA that a program sets today.
 pub fn parse_current_pragma(text: &str) -> anyhow::Result<(String, String)> {
     let (name, value) = text.split_once('=').context("write a PRAGMA as NAME=VALUE")?;
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
@@ -162,7 +163,7 @@ pub fn parse_current_pragma(text: &str) -> anyhow::Result<(String, String)> {
     Ok((name, value.to_owned()))
 }
 
-/// A value as people write it.
+/// Returns a value as people write it.
 pub(crate) fn named(pragma: &str, value: &SampleValue) -> String {
     let names: &[&str] = match pragma {
         "synchronous" => &SYNCHRONOUS,

@@ -1,14 +1,14 @@
-//! A load in the shape of a file: what its schema and its content say is done to it.
+//! Derives a load from a file: its schema and its content determine the operations.
 //!
 //! The largest tables get point reads by key, lookups through each index, short scans in the order
-//! of the key, updates of a column to values that it has in other rows, and copies of rows under new keys
-//! that are deleted again. Each operation is tried before it is used: what the schema refuses is
-//! left out, with a note.
+//! of the key, updates of a column to values that it has in other rows, and copies of rows under
+//! new keys that are deleted again. Each operation is tried before it is used: operations that the
+//! schema rejects are left out, with a note.
 //!
 //! # Invariants
-//! - A table keeps its rows: what was inserted is deleted, by the load or when it is cleaned up.
-//! - In a cycle, each insert is followed by the delete of the same table's row, so that the last row
-//!   that was inserted is always the one to delete.
+//! - A table keeps its rows: inserted rows are deleted, by the load or when it is cleaned up.
+//! - In a cycle, each insert is followed by the delete of the same table's row, so that the row
+//!   that was inserted last is always the one to delete.
 
 mod cycle;
 mod operations;
@@ -31,12 +31,12 @@ use super::tune_load::{TuneLoad, TunePhase, TuneWorkload};
 use crate::format::whole;
 use crate::sqlite_bench::{CipherAndKey, execute_plan, unlock};
 
-/// More add nothing to the answer, and each operation is tried.
+/// The most tables of a load. More would not change the result, and each operation needs a trial.
 const TABLES_MAX: usize = 8;
 /// How long each operation is tried.
 const TRIAL_SECONDS: f64 = 0.01;
 
-/// The load of the copy at `path`, which must hold rows.
+/// Returns the load of the copy at `path`, which must contain rows.
 pub(crate) fn shape(
     path: &Path,
     encryption: &CipherAndKey,
@@ -74,7 +74,7 @@ pub(crate) fn shape(
     Ok(load)
 }
 
-/// The error of a file that has nothing to measure.
+/// Returns the error for a file with nothing to measure.
 fn invalid(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
@@ -87,13 +87,13 @@ fn open(path: &Path, encryption: &CipherAndKey) -> anyhow::Result<Connection> {
     Ok(db)
 }
 
-/// What SQLite says, without in which step it said so.
+/// Returns SQLite's message, without the context of the step.
 fn cause(error: &anyhow::Error) -> String {
     let sqlite = error.downcast_ref::<rusqlite::Error>();
     sqlite.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Does it; of inserts, looks whether they insert.
+/// Tries an operation; for inserts, also checks that they insert rows.
 fn attempt(
     path: &Path,
     encryption: &CipherAndKey,
@@ -121,7 +121,8 @@ fn attempt(
     Ok(())
 }
 
-/// `Track, 3,503 rows: reads by key, 3 indexes, scans, updates, inserts and deletes`.
+/// Describes a table's operations: `Track, 3,503 rows: reads by key, 3 indexes, scans, updates,
+/// inserts and deletes`.
 fn about(table: &LoadTable, kept: &[(&LoadTable, TableOperation)]) -> String {
     let of: Vec<&TableOperation> =
         kept.iter().filter(|(other, _)| other.name == table.name).map(|(_, of)| of).collect();
@@ -153,7 +154,8 @@ fn phases(
 ) -> anyhow::Result<Vec<TunePhase>> {
     let names = |kinds: &[OperationKind]| {
         let all = kept.iter().filter(|(_, operation)| kinds.contains(&operation.kind));
-        // Large tables are read and written more, but not only they: with the root of their rows.
+        // Large tables are read and written more often, but not exclusively: the weight is the
+        // square root of the rows.
         let weighted = all.map(|(table, operation)| {
             #[expect(clippy::cast_precision_loss, reason = "a weight")]
             let weight = (table.rows as f64).sqrt() * operation.share;

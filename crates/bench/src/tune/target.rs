@@ -1,14 +1,14 @@
-//! What is measured on: a copy of the person's file, or a file made for a named workload.
+//! Prepares the measured file: a copy of the person's file, or a new file for a named workload.
 //!
 //! The person's file is read through a connection that changes nothing, and copied with `VACUUM
-//! INTO`: a consistent snapshot, of a file that others write to as well. The copy has a random key
-//! of its own, so that neither key nor passphrase goes further than opening.
+//! INTO`: this is a consistent snapshot, even if other programs write to the file. The copy has
+//! its own random key, so that key and passphrase are used only to open the file.
 //!
 //! # Invariants
-//! - The person's file is never opened for writing, and nothing is made beside it.
-//! - What is encrypted stays so in the copy.
-//! - Nobody may read the copy who may not read the file: it has the file's mode, in a folder that
-//!   only its owner can enter, and which goes with the process (`engine::ScratchFolder`).
+//! - The person's file is never opened for writing, and no file is created next to it.
+//! - An encrypted file stays encrypted in the copy.
+//! - Only users who may read the file may read the copy: it has the file's mode, in a folder that
+//!   only its owner can enter, and which is removed with the process (`engine::ScratchFolder`).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,43 +33,44 @@ use crate::disk;
 use crate::measure::time;
 use crate::sqlite_bench::{CipherAndKey, unlock};
 
-/// How long a snapshot waits for somebody who writes.
+/// How long a snapshot waits for another program's write.
 const BUSY_TIME: Duration = Duration::from_secs(10);
-/// What the load adds to a file while it runs, at most.
+/// The most bytes that the load adds to a file while it runs.
 const GROWTH_BYTES: u64 = 64 << 20;
-/// Of page 1; 2 if the journal is a WAL (<https://sqlite.org/fileformat2.html>, 1.3.3).
+/// The offset in page 1 of the read version, which is 2 if the journal is a WAL
+/// (<https://sqlite.org/fileformat2.html>, 1.3.3).
 const HEADER_READ_VERSION: usize = 19;
-/// To open a copy as it is.
+/// The profile for a copy, which changes no settings.
 const NO_SETTINGS: Profile =
     Profile { name: "none", about: "no settings", base: &[], changes: &[] };
 
-/// What is measured on.
+/// The file that is measured, with its load.
 pub(crate) struct TuneTarget {
     folder: ScratchFolder,
     base: PathBuf,
     pub(crate) encryption: CipherAndKey,
-    /// The copy's.
+    /// The size of the copy.
     pub(crate) bytes: u64,
-    /// What a connection gets today.
+    /// A connection's settings today.
     pub(crate) today: PragmaSettings,
     pub(crate) load: TuneLoad,
     /// How long the copy took.
     pub(crate) copied_in: Option<Duration>,
-    /// By page size and auto-vacuum.
+    /// Variants of the file, by page size and auto-vacuum.
     variants: RefCell<BTreeMap<(String, String), PathBuf>>,
 }
 
 /// The person's file.
 #[derive(Clone, Debug)]
 pub struct TuneSource {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// What opens it.
+    /// The key or passphrase of the file, if it has one.
     pub encryption: FileEncryption,
 }
 
 impl TuneTarget {
-    /// Copies the file, or makes one.
+    /// Copies the file, or creates one.
     pub(crate) fn prepare(
         source: Option<&TuneSource>,
         workload: TuneWorkload,
@@ -110,7 +111,7 @@ impl TuneTarget {
         self.folder.path()
     }
 
-    /// Whether a table of the person's file declares a foreign key.
+    /// Returns whether a table of the person's file declares a foreign key.
     pub(crate) fn declares_references(&self) -> anyhow::Result<bool> {
         if self.copied_in.is_none() {
             return Ok(false);
@@ -124,7 +125,8 @@ impl TuneTarget {
         Ok(db.query_row(sql, [], |row| row.get(0))?)
     }
 
-    /// The file that has what only a file can have: made when it is first asked for.
+    /// Returns the file with these page size and auto-vacuum settings, which is created on first
+    /// use.
     pub(crate) fn file(&self, settings: &PragmaSettings) -> anyhow::Result<PathBuf> {
         let of = |settings: &PragmaSettings| {
             let value = |name: &str| settings.get(name).to_owned();
@@ -162,7 +164,7 @@ impl TuneTarget {
 }
 
 struct TuneCopy {
-    /// As the file keeps it.
+    /// The journal mode that the file stores.
     journal: &'static str,
     encryption: CipherAndKey,
 }
@@ -185,8 +187,8 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
         _ => vec!["-journal"],
     };
     if !left.is_empty() {
-        // Left behind by a program that ended badly. SQLite would mend it in place; this is done
-        // elsewhere.
+        // A crashed program left these files behind. SQLite would recover the file in place, so
+        // the recovery works on a copy in another folder.
         let mended = folder.join("mended.sqlite");
         std::fs::copy(path, &mended)?;
         for ending in left {
@@ -198,7 +200,8 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
     }
     let before = size_and_mtime(path)?;
     let open = |how| engine::open_read_only(path, &source.encryption, how);
-    // A WAL's index that nobody has made could be made only by writing: then nobody writes, either.
+    // A missing WAL index could only be created by writing. If it is missing, no other program
+    // writes either.
     let is_immutable = is_wal(&open(ReadOnlyMode::Immutable)?.0)? && !is_served;
     let how = if is_immutable { ReadOnlyMode::Immutable } else { ReadOnlyMode::Shared };
     let copied = take(open(how)?, source, to)?;
@@ -208,7 +211,7 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
     Ok(copied)
 }
 
-/// As the header says: an immutable connection knows of no WAL.
+/// Reads the journal mode from the header, because an immutable connection ignores the WAL.
 fn is_wal(db: &Connection) -> anyhow::Result<bool> {
     let sql = "SELECT data FROM sqlite_dbpage WHERE pgno = 1";
     let page: Vec<u8> =
@@ -216,14 +219,14 @@ fn is_wal(db: &Connection) -> anyhow::Result<bool> {
     Ok(page.get(HEADER_READ_VERSION) == Some(&2))
 }
 
-/// Makes the copy of what is open, under a key of its own.
+/// Copies an open database, with its own key for the copy.
 fn take(
     (db, cipher): (Connection, Option<Cipher>),
     source: &TuneSource,
     to: &Path,
 ) -> anyhow::Result<TuneCopy> {
     db.busy_timeout(BUSY_TIME)?;
-    // What is encrypted leaves no temporary files.
+    // No temporary files may contain plaintext of an encrypted file.
     db.execute_batch("PRAGMA temp_store = MEMORY")?;
     let journal = if is_wal(&db)? { "WAL" } else { "DELETE" };
     make_like(&source.path, to)?;
@@ -237,7 +240,8 @@ fn take(
     Ok(TuneCopy { journal, encryption: Some((cipher.to_string(), key)) })
 }
 
-/// Makes an empty file, for SQLite to fill, with the mode of another; its owner may write to it.
+/// Creates an empty file, for SQLite to fill, with the mode of another file; its owner may write
+/// to it.
 fn make_like(original: &Path, to: &Path) -> anyhow::Result<()> {
     let mode = original.metadata()?.permissions().mode() & 0o777 | 0o600;
     let file = File::options().write(true).create_new(true).mode(0o600).open(to)?;
@@ -263,7 +267,7 @@ fn today(
     if let Some(journal) = journal {
         db.execute_batch(&format!("PRAGMA journal_mode = {journal}"))?;
     }
-    // rusqlite sets one; SQLite has none.
+    // rusqlite sets a busy timeout; SQLite has none.
     db.busy_timeout(Duration::ZERO)?;
     for (name, value) in set {
         let sql = format!("PRAGMA {name} = {value}");

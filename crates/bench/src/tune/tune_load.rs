@@ -1,4 +1,4 @@
-//! What a file is put under: operations in SQL, and the cycles in which they are repeated.
+//! Defines loads for a file: operations in SQL, and the cycles in which they are repeated.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,26 +11,26 @@ use crate::sqlite_bench::{
     BodyLayout, CipherAndKey, LabPlan, LabStatement, LabStep, MailboxTable, SampleValue,
 };
 
-/// What the operations are.
+/// The kind of operations that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TuneWorkload {
-    /// 95 % reads.
+    /// A workload of 95 % reads.
     Read,
-    /// 10 % reads.
+    /// A workload of 10 % reads.
     Write,
-    /// 60 % reads.
+    /// A workload of 60 % reads.
     Mixed,
-    /// A mailbox, as the lab has it.
+    /// The operations of a mailbox, as in the lab.
     Mail,
-    /// A vault of changes: pages of 100 pushed and pulled.
+    /// The changes of a vault, pushed and pulled in pages of 100.
     Sync,
 }
 
-/// Operations and cycles.
+/// The operations and cycles of a load.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TuneLoad {
-    /// `new` begins after it.
+    /// The number of rows; `new` begins after it.
     pub(crate) rows: i64,
     pub(crate) body_bytes: usize,
     pub(crate) samples: BTreeMap<String, Vec<SampleValue>>,
@@ -38,16 +38,16 @@ pub(crate) struct TuneLoad {
     pub(crate) clean: Vec<String>,
     /// The whole mix first, then its parts.
     pub(crate) phases: Vec<TunePhase>,
-    /// What is done to which table, for the report.
+    /// A description of the operations on each table, for the report.
     pub(crate) workload_tables: Vec<String>,
-    /// What could not be done, and why.
+    /// Operations that are impossible, with the reasons.
     pub(crate) notes: Vec<String>,
 }
 
-/// What is measured by itself.
+/// A phase of a load that is measured separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TunePhase {
-    /// `mix`, `reads`, `writes`.
+    /// The name: `mix`, `reads` or `writes`.
     pub(crate) name: &'static str,
     pub(crate) cycle: Vec<String>,
     pub(crate) transaction: usize,
@@ -65,7 +65,7 @@ pub(crate) fn statement(sql: impl Into<String>, bind: &[&str]) -> LabStatement {
 }
 
 impl TuneLoad {
-    /// Every phase for so long, on one connection.
+    /// Returns a plan that runs every phase for `seconds` on one connection.
     pub(crate) fn plan(
         &self,
         database: &Path,
@@ -96,7 +96,7 @@ impl TuneLoad {
     }
 }
 
-/// Messages of a mailbox with their bodies, 35 MB.
+/// Creates a mailbox of messages with their bodies, 35 MB, and returns its load.
 pub(crate) fn mail(path: &Path) -> anyhow::Result<TuneLoad> {
     let mailbox = MailboxTable { layout: BodyLayout::Last, rows: 10_000, body_bytes: 3_500 };
     mailbox.make(path, &[], &None)?;
@@ -128,7 +128,7 @@ pub(crate) fn mail(path: &Path) -> anyhow::Result<TuneLoad> {
 /// Messages of a page.
 const PAGE: usize = 100;
 
-/// A vault's messages, as `warren serve` keeps them.
+/// Creates a vault's messages like those of `warren serve`, and returns their load.
 pub(crate) fn sync(path: &Path) -> anyhow::Result<TuneLoad> {
     const ROWS: i64 = 50_000;
     let db = rusqlite::Connection::open(path)?;
@@ -166,7 +166,7 @@ pub(crate) fn sync(path: &Path) -> anyhow::Result<TuneLoad> {
     })
 }
 
-/// A plain table with an index, to be shaped as any file is.
+/// Creates a plain table with an index, whose load is derived like that of any file.
 pub(crate) fn plain(path: &Path) -> anyhow::Result<()> {
     let db = rusqlite::Connection::open(path)?;
     db.execute_batch(

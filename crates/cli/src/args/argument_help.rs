@@ -1,10 +1,11 @@
-//! The help of an argument as Markdown, for the documents that are made from the definitions.
+//! Converts the help of an argument to Markdown, for the documents that are generated from the
+//! definitions.
 
 use clap::Arg;
 
-/// The help text of an argument, and its default where the text says it in words.
+/// The help text of an argument, and its default if the text describes it in words.
 pub(crate) struct ArgumentHelp {
-    /// One paragraph that ends with a period. Only pairs of backticks are markup.
+    /// The text: one paragraph that ends with a period. Only pairs of backticks are markup.
     pub(crate) text: String,
     /// A default that depends on something: "10000, or fewer if the open-file limit is low".
     pub(crate) default_in_words: Option<String>,
@@ -25,14 +26,14 @@ impl ArgumentHelp {
     }
 }
 
-/// The default values of an argument as code, with this between them; `None` without any.
+/// Returns the default values of an argument as code, with a separator; `None` if there are none.
 pub(crate) fn default_values(arg: &Arg, separator: &str) -> Option<String> {
     let values = arg.get_default_values().iter().map(|value| value.to_string_lossy());
     let values: Vec<_> = values.collect();
     (!values.is_empty()).then(|| format!("`{}`", values.join(separator)))
 }
 
-/// Text in which nothing but pairs of backticks has a meaning in Markdown.
+/// Escapes Markdown: only pairs of backticks keep their meaning.
 pub(crate) fn escape_markdown(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(index, part)| {
         let is_code = index % 2 == 1;

@@ -1,4 +1,4 @@
-//! Which data directory, or which file, a command works on.
+//! Opens the data directory, or the file, that a command works on.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,14 +25,14 @@ pub(crate) struct DataDirArgs {
 }
 
 impl DataDirArgs {
-    /// The path of the directory. Fails if no server has made it, so that no other directory is
-    /// turned into one by mistake.
+    /// Returns the path of the directory. Fails if no server has created it, so that no other
+    /// directory becomes one by mistake.
     pub(crate) fn existing_directory(&self) -> anyhow::Result<&Path> {
         let path = &self.data;
         if path.join(accounts::ACCOUNTS_FILE).exists() {
             return Ok(path);
         }
-        // One that is not there is a missing file.
+        // A missing directory has the code of a missing file.
         let (code, problem) = if path.exists() {
             (ErrorCode::NotADataDirectory, "is not a Warren data directory")
         } else {
@@ -53,7 +53,7 @@ pub(crate) struct StorageArgs {
 }
 
 impl StorageArgs {
-    /// Takes the directory for a command that must not run beside a server.
+    /// Locks the directory for a command that must not run at the same time as a server.
     pub(crate) fn lock(&self, command: &str) -> anyhow::Result<DataDirLock> {
         let locked = DataDirLock::acquire(self.data.existing_directory()?, command);
         locked.with_context(|| format!("{command} needs exclusive access to the data directory"))
@@ -78,7 +78,7 @@ pub(crate) struct FileOrAccountArgs {
 }
 
 impl FileOrAccountArgs {
-    /// The account's data directory, and the account unlocked by its password.
+    /// Opens the account's data directory, and unlocks the account with its password.
     pub(crate) fn unlock(&self) -> anyhow::Result<(DataDir, UnlockedAccount)> {
         let missing = || CommandError::usage("give a file or --login");
         let login = self.login.as_deref().ok_or_else(missing)?;
@@ -88,11 +88,11 @@ impl FileOrAccountArgs {
     }
 }
 
-/// A data directory, open.
+/// An open data directory.
 pub(crate) struct DataDir {
     pub(crate) accounts: Accounts,
     pub(crate) vaults: Vaults,
-    /// Vaults as files, also where `vaults` are not.
+    /// The vaults that are files, even if `vaults` is in PostgreSQL.
     pub(crate) files: VaultFiles,
     pub(crate) path: PathBuf,
     runtime: Runtime,
@@ -105,13 +105,13 @@ impl DataDir {
         Self::open_or_create(place)
     }
 
-    /// For commands that touch no vault.
+    /// Opens the directory for commands that access no vault.
     pub(crate) fn open_accounts_only(data: &DataDirArgs) -> anyhow::Result<Self> {
         let data = data.clone();
         Self::open(&StorageArgs { data, postgres: postgres_args::PostgresArgs::default() })
     }
 
-    /// Opens the directory, and makes it if it is not there.
+    /// Opens the directory, and creates it if it does not exist.
     pub(crate) fn open_or_create(place: &StorageArgs) -> anyhow::Result<Self> {
         let (data, url) = (&place.data.data, place.postgres.url()?);
         let databases = Arc::new(Databases::start(EngineLimits::default())?);
@@ -124,20 +124,20 @@ impl DataDir {
         Ok(Self { accounts, vaults, files, path: data.clone(), runtime })
     }
 
-    /// An account, unlocked by its password.
+    /// Unlocks an account with its password.
     pub(crate) fn unlock(
         &self,
         login: &str,
         password: &PasswordSource,
     ) -> anyhow::Result<UnlockedAccount> {
         let login = Login::parse(login)?;
-        // Accounts that apps of other servers made may have shorter ones than are taken here.
+        // Accounts from apps of other servers may have shorter passwords than new accounts.
         let password = password.read(&format!("Password for {login}: "))?;
         let password = Password::parse_any_length(password)?;
         Ok(self.accounts.unlock(&login, &password)?)
     }
 
-    /// The account's further vaults, each to be opened.
+    /// Returns the account's sub-vaults, which are not open yet.
     pub(crate) fn sub_vaults(
         &self,
         unlocked: &UnlockedAccount,
@@ -146,7 +146,7 @@ impl DataDir {
         Ok(children.iter().map(|vault| unlocked.sub_vault(vault)).collect())
     }
 
-    /// The file of a vault, where vaults are files.
+    /// Returns the path of a vault's file; an error if the vaults are in PostgreSQL.
     pub(crate) fn vault_path(&self, vault: &VaultId) -> anyhow::Result<PathBuf> {
         let is_file = matches!(self.vaults, Vaults::Files(_));
         let message = "this vault is in PostgreSQL, not in a file";
@@ -154,12 +154,12 @@ impl DataDir {
         Ok(vault.path(&self.path))
     }
 
-    /// Where vaults work, for calls that wait for them themselves.
+    /// Returns the runtime on which vaults work, for calls that wait on their own.
     pub(crate) fn runtime(&self) -> &Handle {
         self.runtime.handle()
     }
 
-    /// Waits for what a vault does.
+    /// Waits for an operation of a vault.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }

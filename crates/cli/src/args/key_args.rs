@@ -1,9 +1,10 @@
-//! The key of an encrypted file, as the commands on any SQLite file take it.
+//! Defines the arguments for the key of an encrypted file, for commands that work on any SQLite
+//! file.
 //!
 //! # Invariants
-//! - A key is read from a file or a command, never from the command line, which every user of the
-//!   machine sees.
-//! - It is zeroised, and printed nowhere.
+//! - A key comes from a file or a command, never from the command line, which every user of the
+//!   machine can read.
+//! - Keys are zeroized, and never printed.
 
 mod command;
 
@@ -75,7 +76,7 @@ impl TrackedFileArgs {
         Ok(Replica::create_encrypted(&self.file, self.key.key()?.as_ref())?)
     }
 
-    /// What a clone that broke off has left, if that is all that is in the file.
+    /// Opens the remains of an interrupted clone, if the file contains nothing else.
     pub(crate) fn resume(&self) -> anyhow::Result<Option<Replica>> {
         Ok(Replica::resume_encrypted(&self.file, self.key.key()?.as_ref())?)
     }
@@ -97,7 +98,7 @@ pub(crate) struct CipherKeyArgs {
 }
 
 impl CipherKeyArgs {
-    /// How this file is encrypted, as the flags say.
+    /// Returns the encryption of a file, according to the flags.
     pub(crate) fn encryption(&self, file: &Path) -> anyhow::Result<FileEncryption> {
         let cipher = self.cipher;
         let key = match &self.key_command {

@@ -1,4 +1,4 @@
-//! Passwords: from a file, from a pipe, or asked for without echo.
+//! Reads passwords from a file, from a pipe, or from a prompt without echo.
 
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ pub(crate) struct PasswordSource {
 }
 
 impl PasswordSource {
-    /// The password; `prompt` is shown where somebody can type.
+    /// Reads the password; `prompt` is shown on a terminal.
     pub(crate) fn read(&self, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
         read(self.password_file.as_deref(), prompt)
     }
 
-    /// A new password: typed twice where somebody types it.
+    /// Reads a new password, which must be typed twice on a terminal.
     pub(crate) fn read_new(&self, prompt: &str) -> anyhow::Result<Zeroizing<String>> {
         read_new(self.password_file.as_deref(), prompt)
     }
@@ -56,14 +56,15 @@ pub(crate) fn read_new(file: Option<&Path>, prompt: &str) -> anyhow::Result<Zero
     Ok(password)
 }
 
-/// Standard input is closed or empty: nobody could type anything.
+/// Returns the error for a standard input that is closed or empty, so that no password can be
+/// typed.
 fn password_missing() -> CommandError {
     CommandError::new(ErrorCode::InvalidPassword, "no password was given").with_hint(
         "pass a file that contains it, such as --password-file FILE, or write it to standard input",
     )
 }
 
-/// The first line of a file that holds a secret.
+/// Reads the first line of a file that contains a secret.
 pub(crate) fn first_line(path: &Path) -> anyhow::Result<Zeroizing<String>> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let text = Zeroizing::new(text);

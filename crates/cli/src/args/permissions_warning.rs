@@ -1,4 +1,4 @@
-//! Files with secrets that others may read.
+//! Warns about files that contain secrets and that other users can read.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,8 +8,8 @@ use anyhow::Context;
 
 use crate::output::Printer;
 
-/// Tells if others may read a file that a token or a phrase was just put into. Its mode is its
-/// owner's business.
+/// Warns if other users can read a file into which a token or a recovery phrase was just written.
+/// The command does not change its mode, because that is up to the owner.
 pub(crate) fn warn_if_readable_by_others(file: &Path, output: Printer) -> anyhow::Result<()> {
     const READ_BY_OTHERS: u32 = 0o044;
     let metadata = fs::metadata(file).with_context(|| file.display().to_string())?;

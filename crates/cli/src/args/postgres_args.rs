@@ -1,4 +1,4 @@
-//! Which PostgreSQL database has the vaults.
+//! Defines the arguments for the PostgreSQL database that stores the vaults.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub(crate) struct PostgresArgs {
 }
 
 impl PostgresArgs {
-    /// The file that may hold a password.
+    /// Returns the path of the file with the URL, which may contain a password.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.postgres_file.as_deref()
     }

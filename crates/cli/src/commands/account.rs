@@ -1,6 +1,6 @@
-//! `warren account`: the operator's side of accounts, on the data directory itself.
+//! Implements `warren account`: manages accounts for the operator, directly in the data directory.
 //!
-//! It works beside a running server: both read the accounts file at every call.
+//! The commands also work while a server is running: both read the accounts file at every call.
 
 pub(crate) mod quota;
 pub(crate) mod show;
@@ -102,13 +102,13 @@ pub(crate) struct AccountListItem {
     login: String,
     /// The id of the account's vault.
     vault_id: String,
-    /// The number of registered devices.
+    /// The number of devices that are registered with the account.
     devices_count: u64,
-    /// When the account was created, milliseconds since 1970.
+    /// The time at which the account was created, in milliseconds since 1970.
     created_ms: u64,
 }
 
-/// The output of `warren account remove`: what was deleted.
+/// The output of `warren account remove`: the deleted account and its vaults.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AccountRemoveOutput {
     /// The login of the account.
@@ -149,7 +149,7 @@ fn add(arguments: &AccountAddArgs, output: Printer) -> anyhow::Result<()> {
     data_dir.vaults.open(&unlocked)?;
     output.line(format_args!("created account {login}"));
     if is_new {
-        // A server that has another one does not know the account.
+        // A server that uses another data directory does not have this account.
         let data = data_dir.path.display();
         output.line(format_args!(
             "  created the data directory {data} (to use another one, pass --data)"

@@ -1,4 +1,4 @@
-//! `warren actual-budget`: the operator's side of what Actual Budget's apps keep here.
+//! Implements `warren actual-budget`: manages the data of Actual Budget's apps for the operator.
 
 mod budget_account;
 pub(crate) mod export;

@@ -1,8 +1,8 @@
-//! `warren backup` and `warren restore`: a data directory copied while its server works, and put
-//! back.
+//! Implements `warren backup` and `warren restore`: copies a data directory while its server is
+//! running, and restores it.
 //!
 //! # Not here
-//! - How a file is copied that others write to → `engine::copy_file`.
+//! - Copying a file that other processes write to → `engine::copy_file`.
 
 mod files;
 mod folder;
@@ -32,7 +32,7 @@ use self::summary::BackupSummary;
 use crate::args::data_dir::DataDirArgs;
 use crate::output::{CommandError, Printer};
 
-/// What a server's log calls the process that copies its files.
+/// The name under which a server's log shows the process that copies its files.
 const COMMAND: &str = "warren backup";
 
 /// Back up a data directory, even while the server is running.
@@ -78,7 +78,7 @@ pub(crate) fn back_up(arguments: &BackupArgs, output: Printer) -> anyhow::Result
     BackupSummary { verdict, manifest: &manifest, folder, lists, applied_count: None }.print(output)
 }
 
-/// `None`: it was removed meanwhile, with its account.
+/// Backs up a database; `None` if it was removed during the backup, with its account.
 fn back_up_file(
     data: &Path,
     folder: &Path,
@@ -107,7 +107,7 @@ fn back_up_file(
     }
 }
 
-/// The list of revocations, which is no database. `None`: nothing was ever revoked.
+/// Backs up the revocation list, which is not a database; `None` if there were no revocations.
 fn back_up_revocations(data: &Path, folder: &Path) -> anyhow::Result<Option<BackedUpFile>> {
     let (from, to) = (data.join(REVOCATIONS_FILE), folder.join(REVOCATIONS_FILE));
     if !from.exists() {

@@ -1,4 +1,4 @@
-//! `warren bench`: measures, side by side, on this machine.
+//! Implements `warren bench`: measures Warren and others side by side on this machine.
 
 mod actual;
 pub(crate) mod bench_output;

@@ -1,8 +1,9 @@
-//! `warren command-reference`, a hidden command: prints `docs/reference/commands.md`, which is made
-//! from the definitions of the commands.
+//! Implements the hidden command `warren command-reference`: prints `docs/reference/commands.md`,
+//! which is generated from the definitions of the commands.
 //!
 //! # Not here
-//! - The manual pages → `man.rs`. The table of settings → `serve/settings/markdown_table.rs`.
+//! - The manual pages → `man.rs`.
+//! - The table of settings → `serve/settings/markdown_table.rs`.
 
 use std::fmt;
 use std::fmt::Write;
@@ -44,7 +45,7 @@ pub(crate) struct CommandReferenceArgs {}
 /// The output of `warren command-reference`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CommandReference {
-    /// The document, in Markdown.
+    /// The reference of all commands, in Markdown.
     markdown: String,
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn run(
     output.json(&CommandReference { markdown })
 }
 
-/// Writes the section of a command, and those of the commands below it.
+/// Writes the section of a command, and those of its subcommands.
 fn write_command(text: &mut String, command: &Command, heading: &str) -> fmt::Result {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
     let about = command.get_long_about().or_else(|| command.get_about());
@@ -84,8 +85,7 @@ fn write_command(text: &mut String, command: &Command, heading: &str) -> fmt::Re
     }
 }
 
-/// Writes what the arguments mean, under the headings that the help gives them. Those without a
-/// dash are first.
+/// Describes the arguments, below the headings from the help. Positional arguments come first.
 fn write_arguments(text: &mut String, command: &Command) -> fmt::Result {
     let is_described =
         |arg: &&Arg| !arg.is_hide_set() && !COMMON_OPTIONS.contains(&arg.get_id().as_str());
@@ -135,7 +135,7 @@ fn write_argument(text: &mut String, arg: &Arg) -> fmt::Result {
     Ok(())
 }
 
-/// Writes the end of a help text. Its indented lines are a block of code.
+/// Writes the end of a help text. Its indented lines become a block of code.
 fn write_examples(text: &mut String, help: &str) -> fmt::Result {
     let mut is_code = false;
     writeln!(text)?;
@@ -152,7 +152,7 @@ fn write_examples(text: &mut String, help: &str) -> fmt::Result {
     if is_code { writeln!(text, "```") } else { Ok(()) }
 }
 
-/// Help in paragraphs, each in one line.
+/// Returns the help in paragraphs, each on one line.
 fn paragraphs(help: &StyledStr) -> String {
     let help = help.to_string();
     let line = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");

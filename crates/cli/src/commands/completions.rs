@@ -1,4 +1,5 @@
-//! `warren completions`: what a shell needs to complete commands and options.
+//! Implements `warren completions`: prints the script with which a shell completes commands and
+//! options.
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -21,9 +22,9 @@ pub(crate) struct CompletionsArgs {
 /// The output of `warren completions`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CompletionsOutput {
-    /// The shell that the script is for.
+    /// The name of the shell that the script is for.
     shell: String,
-    /// The script.
+    /// The text of the completion script.
     script: String,
 }
 

@@ -1,5 +1,5 @@
-//! `warren conflicts`: edits that lost to others made without knowing of them, and rows that are
-//! hidden.
+//! Implements `warren conflicts`: lists and resolves lost edits, which were made without knowledge
+//! of the ones that won, and hidden rows.
 
 use clap::Args;
 use doctor::counted;
@@ -42,35 +42,35 @@ pub(crate) struct ConflictsArgs {
     resolve: Vec<String>,
 }
 
-/// What `warren conflicts` lists, or has done.
+/// The output of `warren conflicts`, which depends on the options.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ConflictsOutput {
-    /// Without an option.
+    /// The output without an option: all lost edits and hidden rows.
     List {
-        /// The lost edits.
+        /// The lost edits of the file.
         conflicts: Vec<Conflict>,
-        /// The hidden rows.
+        /// The hidden rows of the file.
         hidden_rows: Vec<HiddenRow>,
     },
-    /// With `--restore`.
+    /// The output with `--restore`: the restored edit.
     Restored {
-        /// The conflict whose lost edit is back in its table.
+        /// The conflict whose lost edit was restored to its table.
         restored: Conflict,
     },
-    /// With `--merge`.
+    /// The output with `--merge`: the merged row.
     Merged {
-        /// The hidden row, and where it is now.
+        /// The hidden row that was merged, and the row that it was merged into.
         merged: MergedRow,
     },
-    /// With `--dismiss`.
+    /// The output with `--dismiss`: the dismissed edit or the deleted row.
     Dismissed {
         /// The lost edit that was dismissed, or the hidden row that was deleted.
         dismissed: DismissedConflict,
     },
-    /// With `--resolve`.
+    /// The output with `--resolve`: the resolved row.
     Resolved {
-        /// The row that was hidden and is shown.
+        /// The row that was hidden and is now shown.
         resolved: HiddenRow,
     },
 }
@@ -181,7 +181,7 @@ fn describe_merged(merged: &MergedRow, output: Printer) {
     }
 }
 
-/// `todo (5) title`
+/// Returns the label of a cell, such as `todo (5) title`.
 fn cell_label(conflict: &Conflict) -> String {
     let Conflict { table, key, column, .. } = conflict;
     format!("{table} ({key}) {}", column.as_deref().unwrap_or("the row"))

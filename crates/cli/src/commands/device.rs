@@ -1,4 +1,5 @@
-//! `warren device`: the devices of an account, seen from one of them or on the data directory.
+//! Implements `warren device`: manages the devices of an account, from one of them or in the data
+//! directory.
 
 use std::path::PathBuf;
 
@@ -82,11 +83,11 @@ pub(crate) struct DeviceRevokeOutput {
     revoked_device_ids: Vec<String>,
 }
 
-/// Where the devices of an account are seen from.
+/// The access to an account's devices.
 enum DeviceDirectory {
-    /// One of them.
+    /// The access of one of the devices, through the server.
     Device { http: HttpTransport, token: String },
-    /// The operator's side.
+    /// The access of the operator, in the data directory.
     Operator(Box<(DataDir, UnlockedAccount)>),
 }
 
@@ -121,7 +122,7 @@ impl DeviceDirectory {
     }
 }
 
-/// What `GET /v1/devices` would answer, from the data directory.
+/// Returns the response of `GET /v1/devices`, but from the data directory.
 pub(crate) fn list_from_data_dir(
     data_dir: &DataDir,
     unlocked: &UnlockedAccount,
@@ -149,7 +150,7 @@ pub(crate) fn list_from_data_dir(
     Ok(DeviceList { devices, cursor: state.cursor, fingerprint, server_time_ms: now_ms() })
 }
 
-/// The device whose token registered this one; empty if the password did.
+/// Returns the device whose token registered this one; empty if the password was used.
 fn registered_by(known: &[DeviceRow], id: &DeviceId) -> String {
     let row = known.iter().find(|row| row.device_id == *id);
     let registrar = row.and_then(|row| row.registered_by.as_ref());
@@ -180,7 +181,8 @@ fn list(arguments: &DeviceListArgs, output: Printer) -> anyhow::Result<()> {
     output.json(&list)
 }
 
-/// Whether a device has not synced for so long; one that never did counts from its registration.
+/// Returns whether a device has not synced for this span; one that has never synced counts from its
+/// registration.
 fn is_inactive(device: &DeviceInfo, span: TimeSpan, now_ms: u64) -> bool {
     let last_ms = device.last_seen_ms.max(device.created_ms);
     last_ms <= now_ms.saturating_sub(span.ms)
@@ -224,7 +226,7 @@ fn revoke_inactive(
     }
     for device in &inactive {
         match view.revoke(&device.device_id) {
-            // Revoked with the device that had registered it.
+            // The device was revoked with the one that had registered it.
             Err(error) if is_not_found(&error) => {}
             result => result?,
         }
@@ -236,8 +238,8 @@ fn revoke_inactive(
     output.json(&DeviceRevokeOutput { revoked_device_ids: ids.collect() })
 }
 
-/// The inactive devices, except the one that asks and those that registered a device which stays: it
-/// would be revoked with them.
+/// Returns the inactive devices, except the current one and those that registered a device that
+/// stays, because that would be revoked with them.
 fn revocable(list: &DeviceList, span: TimeSpan) -> Vec<&DeviceInfo> {
     let devices = &list.devices;
     let goes =

@@ -1,4 +1,4 @@
-//! `warren doctor`: what is wrong with an SQLite file, or slow, and what to do about it.
+//! Implements `warren doctor`: finds faults and slow queries of SQLite files, and suggests fixes.
 
 mod baseline;
 pub(crate) mod doctor_args;
@@ -91,7 +91,7 @@ fn options(arguments: &DoctorArgs) -> anyhow::Result<ExamineOptions> {
     })
 }
 
-/// The file, and how it opens: as the flags say, or as an account's vault.
+/// Returns the file and its encryption, according to the flags or for an account's vault.
 fn target_file(arguments: &DoctorArgs) -> anyhow::Result<(PathBuf, FileEncryption)> {
     let Some(login) = &arguments.login else {
         let missing = || CommandError::usage("pass a file or --login");

@@ -1,5 +1,5 @@
-//! `warren erase`: takes out of an account's vault, and of all its devices' files, what should
-//! not be there.
+//! Implements `warren erase`: erases unwanted data from an account's vault, and from the files of
+//! all its devices.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -58,27 +58,29 @@ pub(crate) struct EraseArgs {
     password: PasswordSource,
 }
 
-/// What `warren erase` has erased, or could.
+/// The output of `warren erase`, which depends on the arguments.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum EraseOutput {
-    /// With a row or an option.
+    /// The output with a row or an option: the result of erasing.
     Erased {
-        /// Changes of which something was erased.
+        /// The number of changes of which data was erased.
         erased_count: usize,
         /// The sync that followed; null if there was nothing to erase.
         sync: Option<Box<SyncReport>>,
     },
-    /// Without a row or an option.
+    /// The output without a row or an option: the changes that can be erased.
     Erasable {
-        /// Changes that this device cannot read: `--rejected` erases them.
+        /// The number of changes that this device cannot read; `--rejected` erases them.
         rejected_count: usize,
-        /// Erased changes that a backup brought back to the server: `--again` erases them again.
+        /// The number of erased changes that a restored backup brought back to the server;
+        /// `--again` erases them again.
         unerased_count: usize,
     },
 }
 
-/// How often other devices may send something between a look and an erasure.
+/// The maximum number of attempts; an attempt fails if another device sends a change after this one
+/// has synced.
 const TRIES_MAX: u32 = 5;
 
 pub(crate) fn run(arguments: &EraseArgs, output: Printer) -> anyhow::Result<()> {
@@ -129,7 +131,7 @@ fn target(arguments: &EraseArgs) -> Option<ErasureTarget<'_>> {
     }
 }
 
-/// What the last sync found that can be erased.
+/// Prints the number of changes that can be erased, as of the last sync.
 fn print_status(replica: &Replica, output: Printer) -> anyhow::Result<()> {
     let count = |target| -> anyhow::Result<usize> {
         let requests = replica.erasure_requests(target)?;
@@ -150,7 +152,7 @@ fn print_status(replica: &Replica, output: Printer) -> anyhow::Result<()> {
     output.json(&EraseOutput::Erasable { rejected_count: rejected, unerased_count: again })
 }
 
-/// Asks whether it is meant, and for the password.
+/// Asks for a confirmation, and for the password.
 fn confirm(
     arguments: &EraseArgs,
     replica: &Replica,

@@ -1,4 +1,4 @@
-//! `warren history`: every change of one row.
+//! Implements `warren history`: shows every change of one row.
 
 use clap::Args;
 use replica::HistoryEntry;
@@ -23,10 +23,10 @@ pub(crate) struct HistoryArgs {
     key: Vec<String>,
 }
 
-/// Every change of a row.
+/// The output of `warren history`: every change of a row.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HistoryOutput {
-    /// The oldest first.
+    /// The changes of the row, the oldest first.
     changes: Vec<HistoryEntry>,
 }
 

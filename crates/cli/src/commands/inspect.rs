@@ -1,4 +1,4 @@
-//! `warren inspect`: what is in a replica or in a vault.
+//! Implements `warren inspect`: shows the contents of a replica or a vault.
 
 mod file_health;
 mod inspected_kind;
@@ -43,30 +43,30 @@ pub(crate) struct InspectArgs {
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum InspectOutput {
-    /// A tracked file.
+    /// The inspection of a tracked file.
     Replica(Box<ReplicaInspection>),
-    /// An account's vault.
+    /// The inspection of an account's vault.
     Vault(Box<VaultInspection>),
 }
 
-/// What is in a tracked file.
+/// The output of `warren inspect FILE`: the contents of a tracked file.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ReplicaInspection {
-    /// `replica`.
+    /// The kind of this output; always `replica`.
     kind: InspectedKind,
     #[serde(flatten)]
     status: ReplicaStatus,
     /// The file's size in bytes.
     file_bytes: u64,
-    /// Bytes of the file that Warren's own tables take.
+    /// The size of Warren's own tables in the file in bytes.
     overhead_bytes: u64,
-    /// The file's journal mode: `wal`, `delete` …
+    /// The journal mode of the file, such as `wal` or `delete`.
     journal_mode: String,
-    /// The size of a page in bytes.
+    /// The size of a page of the file in bytes.
     page_bytes: u32,
     /// The name of the cipher; `none` if the file is not encrypted.
     cipher: String,
-    /// How the file is, and which processes have it open.
+    /// The fragmentation, the WAL and the other users of the file.
     health: FileHealth,
 }
 

@@ -1,4 +1,4 @@
-//! `warren json-schema`: what programs can expect of `--json`.
+//! Implements `warren json-schema`: prints the schema of a command's `--json` output.
 
 use clap::Args;
 

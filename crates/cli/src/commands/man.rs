@@ -1,4 +1,4 @@
-//! `warren man`: the manual pages.
+//! Implements `warren man`: writes the manual pages.
 
 use std::path::{Path, PathBuf};
 
@@ -25,16 +25,16 @@ pub(crate) struct ManArgs {
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ManOutput {
-    /// Without a directory: the page of `warren` itself.
+    /// The output without a directory: the manual page of `warren` itself.
     Page {
-        /// The page in roff.
+        /// The manual page in roff.
         page: String,
     },
-    /// With a directory: the pages that were written.
+    /// The output with a directory: the manual pages that were written.
     Pages {
-        /// The path of the directory.
+        /// The path of the directory that the pages were written to.
         path: String,
-        /// The names of the files.
+        /// The names of the written files.
         pages: Vec<String>,
     },
 }
@@ -56,15 +56,15 @@ pub(crate) fn run(arguments: &ManArgs, command: Command, output: Printer) -> any
     output.json(&ManOutput::Pages { path, pages })
 }
 
-/// The command as documents describe it: the commands below it have their full names, and
-/// `warren help` is not one of them.
+/// Prepares the command for documents: its subcommands have their full names, and `warren help` is
+/// not one of them.
 pub(crate) fn without_help_command(command: Command) -> Command {
     let mut command = command.disable_help_subcommand(true);
     command.build();
     command
 }
 
-/// Writes the pages of a command and of those below it; returns the files' names.
+/// Writes the pages of a command and its subcommands; returns the names of the files.
 fn write(command: &Command, folder: &Path) -> anyhow::Result<Vec<String>> {
     let page = clap_mangen::Man::new(command.clone());
     let name = page.get_filename();

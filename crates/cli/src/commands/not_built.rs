@@ -1,4 +1,5 @@
-//! `warren tune` and `warren bench` in a build without the feature `bench`: how to get them.
+//! Replaces `warren tune` and `warren bench` in a build without the feature `bench`, and explains
+//! how to get them.
 
 use clap::{Args, Subcommand};
 use protocol::ErrorCode;

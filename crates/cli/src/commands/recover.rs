@@ -1,4 +1,5 @@
-//! `warren recover`: saves what can be read of a damaged SQLite file into a new one.
+//! Implements `warren recover`: copies the readable content of a damaged SQLite file into a new
+//! one.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! `warren recovery-phrase`, and where the other commands get a recovery phrase from.
+//! Implements `warren recovery-phrase`, and reads and creates recovery phrases for the other
+//! commands.
 
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -25,10 +26,10 @@ pub(crate) struct RecoveryPhraseArgs {
     pub(crate) tracked: TrackedFileArgs,
 }
 
-/// The recovery phrase of a file.
+/// The output of `warren recovery-phrase`: the recovery phrase of a file.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RecoveryPhraseOutput<'a> {
-    /// Its 24 words, separated by spaces.
+    /// The 24 words of the recovery phrase, separated by spaces.
     recovery_phrase: &'a str,
 }
 
@@ -45,7 +46,7 @@ pub(crate) struct RecoveryPhraseSource {
 }
 
 impl RecoveryPhraseSource {
-    /// Gives the file the phrase; `false` if there is none to give.
+    /// Stores the given phrase in the file; `false` if none was given.
     pub(crate) fn apply_to(&self, replica: &Replica) -> anyhow::Result<bool> {
         let Some(path) = &self.recovery_phrase_file else { return Ok(false) };
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -58,12 +59,12 @@ impl RecoveryPhraseSource {
     }
 }
 
-/// Asks whoever sits at the terminal for the phrase of the other devices; `false` if nobody does.
+/// Prompts for the phrase of the other devices; `false` without a terminal.
 pub(crate) fn prompt_for_phrase(replica: &Replica, output: Printer) -> anyhow::Result<bool> {
     if output.json || !std::io::stdin().is_terminal() {
         return Ok(false);
     }
-    // With echo: nobody types 24 words unseen.
+    // The input is echoed: 24 words are too many to type unseen.
     output.text(format_args!(
         "This account is end-to-end encrypted. Run `warren recovery-phrase FILE` on another\n\
          device to see its recovery phrase, and type the phrase here, on one line:\n"
@@ -82,7 +83,7 @@ pub(crate) fn run(arguments: &RecoveryPhraseArgs, output: Printer) -> anyhow::Re
     output.json(&RecoveryPhraseOutput { recovery_phrase: &words })
 }
 
-/// Makes a phrase for the file, unless it has one, and shows it this once.
+/// Creates a phrase for the file and returns it, or `None` if the file already had one.
 pub(crate) fn create_phrase(
     replica: &Replica,
     output: Printer,
@@ -99,7 +100,7 @@ pub(crate) fn create_phrase(
     Ok(None)
 }
 
-/// The words in six rows of four, as people copy them to paper.
+/// Prints the words in six rows of four, so that people can copy them to paper.
 pub(crate) fn print_phrase(phrase: &RecoveryPhrase, output: Printer) {
     output.text(format_args!(
         "\nRECOVERY PHRASE. Write it down. Your other devices need it, and without it no one,\n\
@@ -114,7 +115,7 @@ pub(crate) fn print_phrase(phrase: &RecoveryPhrase, output: Printer) {
     output.text(format_args!("\nRun `warren recovery-phrase FILE` to see it again.\n"));
 }
 
-/// That the file has synced in plain, and what becomes of that.
+/// Explains what happens to the data of a file that has synced without encryption.
 pub(crate) fn explain_enabling_e2ee(replica: &Replica, output: Printer) -> anyhow::Result<()> {
     if replica.is_enabling_e2ee()? {
         output.text(format_args!(

@@ -1,4 +1,4 @@
-//! `warren serve`: the server, until it is told to stop.
+//! Implements `warren serve`: runs the server until a signal stops it.
 
 mod actual_gateway;
 pub(crate) mod file_descriptors;
@@ -111,8 +111,8 @@ fn admin_token(file: &Path) -> anyhow::Result<AdminToken> {
     AdminToken::parse(&first_line(file)?).with_context(|| file.display().to_string())
 }
 
-/// Bytes of bodies and answers in memory: what was asked for, which the largest request must fit
-/// into four times, and so twice into what one address has.
+/// Returns the memory limit of bodies and responses in bytes. The largest request must fit four
+/// times, and so twice into the share of one address.
 fn memory_bytes_max(
     asked_mib: Option<usize>,
     default: usize,

@@ -1,4 +1,5 @@
-//! `warren status`: how a tracked file stands, and what the server says to it.
+//! Implements `warren status`: shows the state of a tracked file, and compares it with the
+//! server's.
 
 pub(crate) mod sync_status;
 
@@ -39,16 +40,17 @@ pub(crate) struct StatusArgs {
     verify: bool,
 }
 
-/// The sync status of a tracked file.
+/// The output of `warren status`: the sync status of a tracked file.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct StatusOutput {
     #[serde(flatten)]
     replica: ReplicaStatus,
-    /// What the server says; null if the file knows no server, or it was not asked.
+    /// The sync status according to the server; null without a server, with `--offline`, or after
+    /// an error.
     sync_status: Option<SyncStatus>,
-    /// Why the server could not be asked; null if it answered, or was not asked.
+    /// The error of the request to the server; null if it succeeded or was not sent.
     sync_status_error: Option<ErrorDetails>,
-    /// What `--verify` found; null without it.
+    /// The result of `--verify`; null without this option.
     verification: Option<TablesVerification>,
 }
 
@@ -157,7 +159,7 @@ pub(crate) fn describe(status: &ReplicaStatus, output: Printer) {
     describe_differences(status, output);
 }
 
-/// What is not shown here as on other devices.
+/// Prints the differences between this file and other devices.
 fn describe_differences(status: &ReplicaStatus, output: Printer) {
     for exception in &status.visibility_overrides {
         let what = match exception.kind {

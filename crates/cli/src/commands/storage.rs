@@ -1,4 +1,5 @@
-//! `warren storage`: where an account's vault is kept.
+//! Implements `warren storage`: moves an account's vault between files and PostgreSQL, and prints
+//! the database schema.
 
 pub(crate) mod schema;
 
@@ -52,16 +53,16 @@ enum MigrationTarget {
     Sqlite,
 }
 
-/// The output of `warren storage migrate`: the account's vault as it was copied.
+/// The output of `warren storage migrate`: the copies of the account's vault and sub-vaults.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct StorageMigrateOutput {
     /// The login of the account.
     login: String,
-    /// The number of messages.
+    /// The number of messages in the vault.
     messages_count: u64,
-    /// The digest of the messages: 32 hex digits.
+    /// The digest of the messages, as 32 hex digits.
     digest: String,
-    /// The newest sequence number; 0 if there is no message.
+    /// The newest sequence number in the vault; 0 if it has no messages.
     cursor: u64,
     /// Whether the originals were deleted.
     source_removed: bool,
@@ -70,16 +71,16 @@ pub(crate) struct StorageMigrateOutput {
     sub_vaults: Vec<SubVaultMigration>,
 }
 
-/// A sub-vault that was copied.
+/// A sub-vault that `warren storage migrate` copied.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SubVaultMigration {
     /// The id of the sub-vault.
     vault_id: String,
-    /// The number of messages.
+    /// The number of messages in the vault.
     messages_count: u64,
-    /// The digest of the messages: 32 hex digits.
+    /// The digest of the messages, as 32 hex digits.
     digest: String,
-    /// The newest sequence number; 0 if there is no message.
+    /// The newest sequence number in the vault; 0 if it has no messages.
     cursor: u64,
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn run(command: StorageCommand, output: Printer) -> anyhow::Result<()
 }
 
 fn migrate(arguments: &StorageMigrateArgs, output: Printer) -> anyhow::Result<()> {
-    // A server would go on storing into what is moved away.
+    // A running server would continue to write to the vault that is being moved.
     let _lock = arguments.place.lock("warren storage migrate")?;
     let data_dir = DataDir::open(&arguments.place)?;
     let in_postgres = data_dir.vaults.clone();
@@ -120,7 +121,7 @@ fn migrate(arguments: &StorageMigrateArgs, output: Printer) -> anyhow::Result<()
         let copied = copy(&unlocked, &from, &to, arguments.overwrite_destination, output).await?;
         let mut moved = Vec::new();
         for child in &children {
-            // It was moved by a run that broke off, or nothing was ever in it.
+            // An empty one was moved by an interrupted run, or never had any contents.
             if !is_empty(&from.open(child)?).await? {
                 let copied =
                     copy(child, &from, &to, arguments.overwrite_destination, output).await?;
@@ -128,7 +129,8 @@ fn migrate(arguments: &StorageMigrateArgs, output: Printer) -> anyhow::Result<()
             }
         }
         if arguments.remove_source {
-            // The account's own last: while it is there, all of it can be done again.
+            // The account's own vault is last: while it exists, the whole migration can be
+            // repeated.
             for one in children.iter().chain([&unlocked]) {
                 from.remove(&one.vault).await?;
             }

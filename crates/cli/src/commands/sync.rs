@@ -1,4 +1,5 @@
-//! `warren sync` and `warren clone`: brings a file and the server to the same set of changes.
+//! Implements `warren sync` and `warren clone`: brings a file and the server to the same set of
+//! changes.
 
 mod event_listener;
 mod report;
@@ -122,7 +123,7 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
     let result = sync_and_report(replica, account, true, output);
     let has_no_token = |replica: Replica| replica.token().is_ok_and(|token| token.is_none());
     if result.is_err() && arguments.tracked.open().is_ok_and(has_no_token) {
-        // Never signed in: there is nothing in the file that could be gone on with.
+        // The file never signed in, so it contains nothing worth resuming.
         std::fs::remove_file(path)?;
     }
     result
@@ -136,7 +137,8 @@ fn sync_and_report(
 ) -> anyhow::Result<()> {
     let server = set_up_sign_in(&replica, account, output)?;
     let report = match (sync_once(&mut replica, &server, create_missing, output), &account.login) {
-        // Revoked, or the account was made anew: who gives the login signs in again.
+        // The device was revoked, or the account was created again: with --login, the file signs in
+        // again.
         (Err(Error::RejectedByServer { code: ErrorCode::InvalidToken, .. }), Some(login)) => {
             sign_in(&replica, &server, login, account)?;
             sync_once(&mut replica, &server, create_missing, output)?
@@ -160,7 +162,7 @@ fn sync_and_report(
     let refused = report.rejected.count() > 0 || replica.has_rejected()?;
     anyhow::ensure!(report.in_sync, not_in_sync(refused));
     output.json(&report)?;
-    // What the devices are called is for people: a sync does not fail for it.
+    // Device names are only for people: a sync does not fail because of them.
     drop(sync_status::fetch_device_list(&replica));
     Ok(())
 }
@@ -175,7 +177,8 @@ fn not_in_sync(has_rejected: bool) -> CommandError {
         .with_hint("run `warren status FILE` to see how many")
 }
 
-/// Gives the file the phrase, the token and the authorities that it needs. Returns its server.
+/// Stores the phrase, the token and the certificate authorities that the file needs, and returns
+/// its server.
 fn set_up_sign_in(
     replica: &Replica,
     account: &AccountArgs,
@@ -202,7 +205,7 @@ fn set_up_sign_in(
     Ok(server)
 }
 
-/// The authorities that are named, or were for the same server.
+/// Returns the given authorities, or those that the file has stored for the same server.
 fn authorities_for(
     replica: &Replica,
     server: &str,
@@ -248,7 +251,7 @@ fn sign_in(
     Ok(result?)
 }
 
-/// `a.db on laptop`: what people recognise in a list of devices.
+/// Returns a name that people recognize in a list of devices, such as `a.db on laptop`.
 fn default_name(path: &Path) -> String {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     match std::fs::read_to_string("/proc/sys/kernel/hostname") {

@@ -1,4 +1,4 @@
-//! `warren track` and `warren untrack`: which tables of a file sync.
+//! Implements `warren track` and `warren untrack`: chooses the tables of a file that sync.
 
 use clap::Args;
 use doctor::counted;
@@ -50,23 +50,23 @@ pub(crate) struct UntrackArgs {
     force: bool,
 }
 
-/// What `warren track` did.
+/// The output of `warren track`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TrackOutput<'a> {
     /// The tables that are tracked.
     tables: Vec<TrackingResult>,
-    /// The tables that cannot be tracked, with `--all`.
+    /// The tables that cannot be tracked, with `--all`; empty without it.
     rejected: Vec<RejectedTable>,
-    /// The 24 words that were created by `--e2ee`; null if none were.
+    /// The 24 words of the recovery phrase that `--e2ee` created; null if none was created.
     recovery_phrase: Option<&'a str>,
 }
 
 /// A table that cannot be tracked.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RejectedTable {
-    /// Its name; null if the error is not about a table.
+    /// The name of the table; null if the error is not about a table.
     table: Option<String>,
-    /// Why it cannot be tracked.
+    /// The reason why the table cannot be tracked.
     reason: String,
 }
 
@@ -79,7 +79,7 @@ impl From<Error> for RejectedTable {
     }
 }
 
-/// What `warren untrack` did.
+/// The output of `warren untrack`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct UntrackOutput<'a> {
     /// The tables that are no longer tracked.
@@ -88,7 +88,7 @@ pub(crate) struct UntrackOutput<'a> {
 
 pub(crate) fn track(arguments: &TrackArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.prepare()?;
-    // First, so that nothing is noted in a file whose phrase is refused.
+    // The phrase comes first, so that nothing is recorded in a file whose phrase is refused.
     let was_given = arguments.phrase.apply_to(&replica)?;
     let made =
         if arguments.e2ee { recovery_phrase::create_phrase(&replica, output)? } else { None };

@@ -1,4 +1,4 @@
-//! `warren vacuum`: makes any SQLite file as small as its content.
+//! Implements `warren vacuum`: makes any SQLite file as small as its content.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,29 +48,29 @@ enum TempStore {
 /// The output of `warren vacuum`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct VacuumOutput {
-    /// The path of the file, as it was given.
+    /// The path of the file, as given on the command line.
     path: String,
-    /// The method that was used.
+    /// The method that compacted the file.
     method: VacuumMethodName,
-    /// The number of rows, verified against the file before.
+    /// The number of rows after compaction, which was verified to equal the number before.
     rows_count: u64,
-    /// The duration.
+    /// The duration of the compaction in milliseconds.
     duration_ms: u64,
-    /// The peak memory of the process; null in a build without the benchmarks.
+    /// The peak memory of the process in bytes; null in a build without the benchmarks.
     peak_memory_bytes: Option<u64>,
-    /// The size of the file and its WAL before.
+    /// The size of the file and its WAL before the compaction, in bytes.
     before_bytes: u64,
-    /// The size of the file and its WAL afterwards.
+    /// The size of the file and its WAL after the compaction, in bytes.
     after_bytes: u64,
 }
 
-/// How a file is compacted.
+/// The method that compacts a file.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum VacuumMethodName {
-    /// A compact copy replaces the file.
+    /// The file is replaced by a compact copy.
     Copy,
-    /// VACUUM runs on the file itself.
+    /// The statement `VACUUM` runs on the file itself.
     InPlace,
 }
 
@@ -82,7 +82,8 @@ pub(crate) fn run(arguments: &VacuumArgs, output: Printer) -> anyhow::Result<()>
         let in_memory = arguments.temp_store == TempStore::Memory;
         (VacuumMethod::InPlace { in_memory }, VacuumMethodName::InPlace)
     } else {
-        // Before the work; the engine asks again right before the copy takes the file's place.
+        // This check avoids useless work; the engine checks again right before the copy replaces
+        // the file.
         check_unused(file)?;
         (VacuumMethod::Copy, VacuumMethodName::Copy)
     };
@@ -136,7 +137,7 @@ fn print(report: &VacuumOutput, duration: Duration, output: Printer) {
 #[cfg(feature = "bench")]
 use bench::memory_peak_bytes;
 
-/// Nothing is measured in a build without the benchmarks.
+/// Returns `None`, because a build without the benchmarks measures nothing.
 #[cfg(not(feature = "bench"))]
 fn memory_peak_bytes() -> Option<u64> {
     None
@@ -148,7 +149,7 @@ fn check_unused(file: &Path) -> anyhow::Result<()> {
     if holders.is_empty() { Ok(()) } else { Err(file_in_use_error(file, &holders)) }
 }
 
-/// The error of a file that these processes have open.
+/// Returns the error for a file that these processes have open.
 fn file_in_use_error(file: &Path, holders: &[FileHolder]) -> anyhow::Error {
     let who: Vec<String> = holders.iter().map(FileHolder::to_string).collect();
     let who = if who.is_empty() {

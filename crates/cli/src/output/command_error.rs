@@ -1,24 +1,24 @@
-//! Why a command refuses what it was asked, where no library says so.
+//! Defines the errors of commands themselves, for which no library has an error.
 
 use protocol::ErrorCode;
 
-/// An error of a command's own.
+/// An error of a command itself.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct CommandError {
     pub(crate) code: ErrorCode,
     message: String,
-    /// What to do about it.
+    /// The remedy, for people.
     pub(crate) hint: Option<String>,
 }
 
 impl CommandError {
-    /// The message states a fact.
+    /// Creates an error; the message states a fact.
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None }
     }
 
-    /// Arguments that clap cannot check.
+    /// Creates an error for arguments that clap cannot check.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidArgument, message)
     }

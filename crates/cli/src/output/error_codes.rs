@@ -1,8 +1,8 @@
-//! The code of an error (`docs/reference/formats/4-errors.md`).
+//! Finds the code of an error (`docs/reference/formats/4-errors.md`).
 //!
 //! # Invariants
-//! - The same thing has the same code, whichever command and library meet it: a missing file, a
-//!   wrong key, a file that is in use, a full disk.
+//! - The same problem has the same code in all commands and libraries: a missing file, a wrong key,
+//!   a file that is in use, a full disk.
 
 use std::error::Error as StdError;
 use std::io;
@@ -16,7 +16,7 @@ use protocol::ErrorCode;
 use super::command_error::CommandError;
 use crate::commands::serve::settings::resolved::InvalidSettings;
 
-/// The code of the first of an error's causes that has one.
+/// Returns the code of the first of an error's causes that has one.
 pub(crate) fn code(error: &anyhow::Error) -> ErrorCode {
     if let Some(error) = error.downcast_ref::<CommandError>() {
         return error.code;
@@ -98,7 +98,7 @@ fn engine_code(error: &engine::Error) -> Option<ErrorCode> {
         E::Poisoned { .. } => ErrorCode::StorageFailed,
         E::CopyDiffers { .. } | E::AlreadyQuarantined { .. } => ErrorCode::CorruptDatabase,
         E::Closed => ErrorCode::Closed,
-        // What they hold is the next cause.
+        // The inner error is the next cause.
         E::Sqlite { .. } | E::Io { .. } | E::Application { .. } => return None,
         _ => ErrorCode::Internal,
     })
@@ -167,7 +167,7 @@ fn store_code(error: &sync_store::Error) -> Option<ErrorCode> {
 fn server_code(error: &server::Error) -> Option<ErrorCode> {
     use server::Error as E;
     match error {
-        // What it holds is the next cause.
+        // The inner error is the next cause.
         E::Listen { .. } | E::Tls(server::TlsError::Io { .. }) => None,
         E::Tls(_) => Some(ErrorCode::InvalidCertificate),
         E::Accounts(error) => accounts_code(error),

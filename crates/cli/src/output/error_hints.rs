@@ -1,11 +1,11 @@
-//! What to do about an error, in words of the command line. Libraries state the fact alone.
+//! Finds the remedy for an error, in terms of the command line. Libraries only state facts.
 
 use protocol::ErrorCode;
 use replica::{Error, RecoveryPhraseError};
 
 use super::command_error::CommandError;
 
-/// What to do, if there is something that helps as a rule.
+/// Returns the remedy, if there is one that usually helps.
 pub(crate) fn hint(error: &anyhow::Error, code: ErrorCode) -> Option<String> {
     if let Some(error) = error.downcast_ref::<CommandError>()
         && error.hint.is_some()
@@ -21,7 +21,7 @@ pub(crate) fn hint(error: &anyhow::Error, code: ErrorCode) -> Option<String> {
     of_replica.or_else(|| Some(code_hint(code)?.to_owned()))
 }
 
-/// With the names that the error holds.
+/// Returns the remedies that contain names from the error.
 fn replica_hint(error: &Error) -> Option<String> {
     Some(match error {
         Error::NotTracked { path } => format!("run `warren track {path} --all` first"),

@@ -1,45 +1,45 @@
-//! Text from elsewhere, made safe to print: device names, cell values, file names, arguments and
-//! servers' messages may hold control characters, and a terminal obeys those.
+//! Escapes text from elsewhere, so that it is safe to print: device names, cell values, file names,
+//! arguments and servers' messages may contain control characters, which a terminal obeys.
 //!
 //! # Invariants
-//! - No control character (Unicode category Cc: C0, DEL, C1) and none that changes the direction of
-//!   writing (property `Bidi_Control`) passes. It is shown as Rust writes it in a literal:
+//! - No control character (Unicode category Cc: C0, DEL, C1) and no character that changes the
+//!   direction of writing (property `Bidi_Control`) passes. It is shown as in a Rust literal:
 //!   `\u{1b}`.
 //!
 //! # Not here
-//! - Who prints → [`Printer`](super::Printer), which passes everything through here.
+//! - Printing → [`Printer`](super::Printer), which passes everything through this module.
 
 use std::fmt::{Display, Formatter, Result, Write};
 
-/// What something is printed in, which decides what may stay as it is.
+/// The form of the output, which decides which characters stay.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PrintFormat {
-    /// On one line, which ends where Warren ends it.
+    /// One line, which only Warren ends.
     Line,
-    /// In a text whose lines and indentation are Warren's own.
+    /// A text whose line breaks and indentation come from Warren.
     Text,
-    /// In JSON, where only strings hold such characters: as JSON escapes, so the value is the same.
+    /// JSON, in which only strings contain such characters: JSON escapes keep the value the same.
     Json,
 }
 
-/// Shows a value with its control characters visible.
+/// Shows a value with its control characters escaped.
 pub(crate) struct EscapedText<T> {
     value: T,
     format: PrintFormat,
 }
 
 impl<T: Display> EscapedText<T> {
-    /// On one line: newlines and tabs, too.
+    /// Escapes a value for one line: newlines and tabs, too.
     pub(crate) fn line(value: T) -> Self {
         Self { value, format: PrintFormat::Line }
     }
 
-    /// In a text that Warren composed: newlines and tabs stay.
+    /// Escapes a value in a text that Warren composed: newlines and tabs stay.
     pub(crate) fn text(value: T) -> Self {
         Self { value, format: PrintFormat::Text }
     }
 
-    /// In a value that is JSON already.
+    /// Escapes a value that is already JSON.
     pub(crate) fn json(value: T) -> Self {
         Self { value, format: PrintFormat::Json }
     }
@@ -77,7 +77,7 @@ impl Write for EscapingWriter<'_, '_> {
     }
 }
 
-/// Whether a terminal acts on a character instead of showing it.
+/// Returns whether a terminal acts on a character instead of showing it.
 fn is_control(c: char) -> bool {
     let is_bidi_control = matches!(
         c,

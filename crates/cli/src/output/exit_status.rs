@@ -1,36 +1,36 @@
-//! The exit statuses (`docs/reference/formats/4-errors.md`).
+//! Defines the exit statuses (`docs/reference/formats/4-errors.md`).
 
 use protocol::ErrorCode;
 
-/// Something was found that is no error: warnings, or rows that are lost.
+/// A check found something that is not an error: warnings, or lost rows.
 pub(crate) const STATUS_WARNING: u8 = 3;
-/// Errors were found, or two things differ that should be equal.
+/// A check found errors, or differences between things that should be equal.
 pub(crate) const STATUS_ERROR: u8 = 4;
-/// There was no time to look at everything.
+/// The time was too short to check everything.
 pub(crate) const STATUS_INCOMPLETE: u8 = 5;
 
 const STATUS_FAILED: u8 = 1;
 pub(crate) const STATUS_USAGE: u8 = 2;
-/// `EX_UNAVAILABLE` of `sysexits.h`, as the next three are.
+/// The status `EX_UNAVAILABLE` of `sysexits.h`, like the next three.
 const STATUS_UNAVAILABLE: u8 = 69;
 const STATUS_IO: u8 = 74;
 const STATUS_TEMPORARY: u8 = 75;
 const STATUS_NO_PERMISSION: u8 = 77;
 
-/// How a command ends that did its work and found something. It is not an error: nothing is printed
-/// for it.
+/// The status of a command that did its work and found something. It is not an error: nothing is
+/// printed for it.
 #[derive(Debug, thiserror::Error)]
 #[error("exit status {0}")]
 pub(crate) struct NonZeroExit(pub(crate) u8);
 
 impl NonZeroExit {
-    /// [`STATUS_ERROR`] if something was found to differ.
+    /// Returns [`STATUS_ERROR`] if a difference was found.
     pub(crate) fn if_differing(differs: bool) -> anyhow::Result<()> {
         if differs { Err(Self(STATUS_ERROR).into()) } else { Ok(()) }
     }
 }
 
-/// What scripts branch on: the numbers of `sysexits.h` where one fits.
+/// Returns the status of a code for scripts: a number of `sysexits.h` if one fits.
 pub(crate) fn exit_status(code: ErrorCode) -> u8 {
     use ErrorCode as E;
     match code {

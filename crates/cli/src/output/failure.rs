@@ -1,4 +1,4 @@
-//! How a command ends: its exit status, and what it says of an error.
+//! Ends a command: computes its exit status, and prints its error.
 
 use std::process::ExitCode;
 
@@ -11,20 +11,20 @@ use super::error_hints::hint;
 use super::exit_status::{NonZeroExit, exit_status};
 use super::{EscapedText, Printer, print_error};
 
-/// What a command prints with `--json` when it fails.
+/// The output of a command that fails, with `--json`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ErrorOutput {
     error: ErrorDetails,
 }
 
-/// Why something failed.
+/// The description of a failure.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ErrorDetails {
-    /// What a program branches on (`docs/reference/formats/4-errors.md`).
+    /// The error code, for programs (`docs/reference/formats/4-errors.md`).
     pub(crate) code: ErrorCode,
-    /// What happened, for people.
+    /// The description of the error, for people.
     pub(crate) message: String,
-    /// What to do about it, for people; null if nothing helps in general.
+    /// A suggestion for resolving the error, for people; null if there is no general one.
     pub(crate) hint: Option<String>,
 }
 
@@ -36,8 +36,8 @@ impl From<&anyhow::Error> for ErrorDetails {
 }
 
 impl Printer {
-    /// Reports how the command ended: 0, or the error and the status of its code, or the status of
-    /// its verdict.
+    /// Returns the exit status of a command: 0, the status of its verdict, or the status of its
+    /// error's code; prints the error.
     pub(crate) fn exit(self, result: anyhow::Result<()>) -> ExitCode {
         let Err(error) = result else { return ExitCode::SUCCESS };
         if let Some(NonZeroExit(status)) = error.downcast_ref() {
@@ -49,10 +49,10 @@ impl Printer {
         status
     }
 
-    /// An error: text on standard error, or a JSON value on standard output.
+    /// Prints an error: text on standard error, or a JSON value on standard output.
     pub(super) fn fail(self, error: ErrorDetails) {
         if self.json {
-            // There is no value in it that JSON has no place for.
+            // Every error can be represented in JSON, so this cannot fail.
             drop(self.json(&ErrorOutput { error }));
             return;
         }
@@ -64,8 +64,8 @@ impl Printer {
     }
 }
 
-/// The error and what it comes from, each part once: some errors repeat their source in their own
-/// text.
+/// Returns the messages of the error and its causes, each once: some errors repeat their source in
+/// their own text.
 fn message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for part in error.chain().map(ToString::to_string) {

@@ -1,4 +1,4 @@
-//! Spans of time, as people type and read them.
+//! Parses and formats spans of time for people.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const UNITS: [(char, u64); 5] = [
     ('s', 1_000),
 ];
 
-/// A span that somebody typed: `90d`.
+/// A span from the command line, such as `90d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeSpan {
     pub(crate) ms: u64,
@@ -36,8 +36,8 @@ impl FromStr for TimeSpan {
     }
 }
 
-/// How long ago a moment was: `2 minutes ago`, or `never` for 0. Two clocks may disagree: what is
-/// not past yet is `just now`.
+/// Returns how long ago a time was: `2 minutes ago`, or `never` for 0. Clocks may differ: a time in
+/// the future is `just now`.
 pub(crate) fn ago(then_ms: u64, now_ms: u64) -> String {
     if then_ms == 0 {
         return "never".to_owned();

@@ -1,4 +1,4 @@
-//! Arguments that are not understood, and the help that they may ask for.
+//! Reports invalid arguments, and prints the help that the arguments request.
 
 use std::process::ExitCode;
 
@@ -12,8 +12,8 @@ use super::exit_status::STATUS_USAGE;
 use super::{ErrorDetails, EscapedText, Printer, print_error};
 use crate::commands::serve::settings::definition::variable;
 
-/// Prints why the arguments are not understood, or the help that they ask for; `command` is what
-/// they were for.
+/// Prints why the arguments are invalid, or the help that they request; `command` is the definition
+/// that parsed them.
 pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     let is_help = [DisplayHelp, DisplayVersion].contains(&error.kind());
@@ -28,7 +28,7 @@ pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
         let code = ErrorCode::InvalidArgument;
         Printer { json: true }.fail(ErrorDetails { code, message, hint });
     } else if is_help || is_command_missing {
-        // Nothing of it is from the arguments. Where the output is closed, nobody reads it.
+        // This contains nothing from the arguments. If the output is closed, it is lost.
         drop(error.print());
     } else {
         print_error(&EscapedText::text(render_plainly(command).trim_end()));
@@ -36,13 +36,13 @@ pub(crate) fn report_usage(error: &clap::Error, command: Command) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(STATUS_USAGE))
 }
 
-/// Whether the option is there, as far as that can be known of arguments that are not understood.
+/// Returns whether `--json` is present, as far as this is clear in invalid arguments.
 fn asks_for_json() -> bool {
     std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
 }
 
-/// The error without colours: it repeats arguments, whose escape sequences could not be told from
-/// those of its own colours.
+/// Returns the error without colors: it repeats arguments, whose escape sequences would be
+/// indistinguishable from those of its own colors.
 fn render_plainly(command: Command) -> String {
     let command = command.styles(Styles::plain());
     let parsed = command.try_get_matches_from(std::env::args_os());
@@ -51,14 +51,14 @@ fn render_plainly(command: Command) -> String {
         .map_or_else(String::new, |plain| mention_variable(plain).render().ansi().to_string())
 }
 
-/// What is wrong, without the usage that clap adds.
+/// Returns the first paragraph of an error, without the usage that clap adds.
 fn first_paragraph(error: &str) -> String {
     let paragraph = error.split("\n\n").next().unwrap_or_default();
     let words: Vec<_> = paragraph.split_whitespace().collect();
     words.join(" ").trim_start_matches("error: ").to_owned()
 }
 
-/// Says so if it is a variable that has the wrong value: clap only names the option.
+/// Mentions the variable if the wrong value comes from one: clap only names the option.
 fn mention_variable(mut error: clap::Error) -> clap::Error {
     let (Some(ContextValue::String(arg)), Some(ContextValue::String(value))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))

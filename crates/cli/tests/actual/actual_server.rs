@@ -1,11 +1,11 @@
 //! A running server that Actual's clients can use: the published one, or Warren in its place.
 //!
-//! Each has an empty data directory of its own, listens on a port of the loopback address that was
-//! free, keeps both when it is killed and started again, and ends with its value. What it writes is
-//! kept in a file, which a test that fails shows.
+//! Each server has an empty data directory of its own and listens on a free port of the loopback
+//! address. It keeps both when it is killed and restarted, and is killed on drop. Its output is
+//! kept in a file, which a failing test shows.
 //!
 //! # Not here
-//! - Its packages → `.ci/setup.sh` installs what `tests/actual/package.json` names.
+//! - Its packages → `.ci/setup.sh` installs the packages that `tests/actual/package.json` names.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -21,12 +21,12 @@ use tempfile::TempDir;
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 const PACKAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/actual/node_modules");
-/// For a start on a machine that is busy.
+/// The time limit of a start, on a busy machine.
 const START_TIME_MAX: Duration = Duration::from_mins(2);
-/// Bytes of the log's end that a failed test shows.
+/// The number of bytes at the log's end that a failed test shows.
 const SHOWN_BYTES_MAX: usize = 8 << 10;
 
-/// Which server.
+/// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ActualServerKind {
     Published,
@@ -42,22 +42,22 @@ pub(crate) struct ActualServer {
     folder: TempDir,
     port: ReservedPort,
     address: String,
-    /// While it runs.
+    /// The process, while it runs.
     child: Option<Child>,
 }
 
 impl ActualServer {
-    /// The published server, which is ready when this returns.
+    /// Starts the published server, which is ready when this returns.
     pub(crate) fn published() -> Self {
         Self::start(ActualServerKind::Published, &[])
     }
 
-    /// `warren serve --actual-budget`, with the published web app.
+    /// Starts `warren serve --actual-budget` with the published web app.
     pub(crate) fn warren() -> Self {
         Self::start(ActualServerKind::Warren, &[])
     }
 
-    /// `options` are for `warren serve`.
+    /// Starts a server; `options` are for `warren serve`.
     pub(crate) fn start(kind: ActualServerKind, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = ReservedPort::new().unwrap();
@@ -70,22 +70,22 @@ impl ActualServer {
         target
     }
 
-    /// `http://127.0.0.1:…`, perhaps with a path; the same after a restart.
+    /// Returns `http://127.0.0.1:…`, perhaps with a path; a restart does not change it.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// Where it stores everything.
+    /// Returns the directory in which the server stores everything.
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// What it has written to standard output and standard error.
+    /// Returns what the server has written to standard output and standard error.
     pub(crate) fn log(&self) -> String {
         read(&self.log_path())
     }
 
-    /// `kill -9`.
+    /// Kills the server, as `kill -9` does.
     pub(crate) fn kill(&mut self) {
         let mut child = self.child.take().unwrap();
         child.kill().unwrap();
@@ -93,13 +93,14 @@ impl ActualServer {
         assert_eq!(status.code(), None, "it had ended by itself: {status}\n{}", self.log());
     }
 
-    /// From its next start on it listens where the other one does, which must not run then.
+    /// Moves this server to the other one's port from its next start on. The other must not run
+    /// then.
     pub(crate) fn move_to(&mut self, other: &Self) {
         self.port = other.port.clone();
         self.address.clone_from(&other.address);
     }
 
-    /// Starts it on what it stored, where it listened before. It must have been killed.
+    /// Restarts the killed server with its data, on its former port.
     pub(crate) fn restart(&mut self) {
         assert!(self.child.is_none(), "{:?} runs", self.kind);
         let mut command = match self.kind {
@@ -129,7 +130,8 @@ impl ActualServer {
         command
             .env("ACTUAL_HOSTNAME", "127.0.0.1")
             .env("ACTUAL_PORT", self.port.number().to_string());
-        // A test that asks more than 500 times a minute names another address with each request.
+        // A test that sends more than 500 requests a minute names another address with each
+        // request.
         command.env("ACTUAL_TRUSTED_PROXIES", "127.0.0.1/32");
         command.env("ACTUAL_DATA_DIR", &data);
         command.env("ACTUAL_SERVER_FILES", data.join("server-files"));
@@ -170,7 +172,7 @@ impl Drop for ActualServer {
             if let Ok(Some(status)) = child.try_wait() {
                 println!("{:?} had ended: {status}", self.kind);
             }
-            // Then there is nothing to end.
+            // If it has ended, there is no process to kill.
             drop(child.kill());
             drop(child.wait());
         }
@@ -185,26 +187,26 @@ fn read(log: &Path) -> String {
     String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned()
 }
 
-/// As much of it as a failed test shows.
+/// Returns as much of a log's end as a failed test shows.
 pub(crate) fn end_of_log(path: &Path) -> String {
     let log = read(path);
     let shown = log.ceil_char_boundary(log.len().saturating_sub(SHOWN_BYTES_MAX));
     format!("…{}", &log[shown..])
 }
 
-/// Where the published packages are.
+/// Returns the directory of the published packages.
 pub(crate) fn packages() -> PathBuf {
     installed("")
 }
 
-/// Something of the published packages.
+/// Returns the path of a file or directory of the published packages.
 pub(crate) fn installed(path: &str) -> PathBuf {
     let path = Path::new(PACKAGES).join(path);
     assert!(path.exists(), "no {}: `make test` installs it", path.display());
     path
 }
 
-/// Writes what a server says to its log, and sends the line that says that it listens.
+/// Writes a server's output to its log, and sends the line that reports that it listens.
 fn follow(stdout: ChildStdout, mut log: File, kind: ActualServerKind) -> Receiver<String> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let is_ready = move |line: &str| match kind {
@@ -212,7 +214,8 @@ fn follow(stdout: ChildStdout, mut log: File, kind: ActualServerKind) -> Receive
         ActualServerKind::Warren | ActualServerKind::WarrenPath => line.starts_with('{'),
     };
     thread::spawn(move || {
-        // It is dropped at the end of standard output: a server that has ended is not waited for.
+        // The sender is dropped at the end of standard output, so that the test does not wait for
+        // a server that has ended.
         let mut sender = Some(sender);
         for line in BufReader::new(stdout).lines() {
             let line = line.unwrap();

@@ -1,4 +1,4 @@
-//! An answer as it came, and what of it is compared.
+//! Reads a server's answer, and keeps the parts of it that are compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::hex::hex;
 use crate::messages::SyncResponseCase;
 use crate::placeholders::Placeholders;
 
-/// The headers that clients look at, besides those that begin as in `PREFIXES`.
+/// The headers that clients use, besides those that begin with one of `PREFIXES`.
 const HEADERS: &[&str] = &[
     "accept-ranges",
     "allow",
@@ -30,11 +30,11 @@ const HEADERS: &[&str] = &[
     "x-actual-sync-method",
 ];
 const PREFIXES: &[&str] = &["access-control-", "cross-origin-"];
-/// Their values differ from run to run.
+/// Headers of which only the presence is compared: their values differ from run to run.
 const PRESENT: &[&str] = &["etag", "last-modified", "retry-after"];
 const SYNC: &str = "application/actual-sync";
 
-/// `path` is what was asked for.
+/// Reads an answer; `path` is the path of the request.
 pub(crate) fn read(
     parts: &Parts,
     body: &[u8],
@@ -76,7 +76,7 @@ pub(crate) fn read(
     answer
 }
 
-/// What a program can look at in a page that is for people.
+/// Returns the parts of a page for people that a program can use.
 pub(crate) fn as_error_page(answer: &RecordedResponse) -> RecordedResponse {
     let mut headers = answer.headers.clone();
     headers.retain(|name, _| name == "access-control-allow-origin");
@@ -93,7 +93,7 @@ fn headers(all: &HeaderMap) -> BTreeMap<String, String> {
     for name in all.keys().map(ureq::http::HeaderName::as_str) {
         let is_compared =
             HEADERS.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-        // The framework marks every answer with the hash of its body; a file's ETag is another thing.
+        // The framework marks every answer with the hash of its body; a file's ETag is different.
         let is_hash = name == "etag" && !all.contains_key("last-modified");
         if is_compared && !is_hash {
             let values = all.get_all(name).iter();
@@ -106,7 +106,8 @@ fn headers(all: &HeaderMap) -> BTreeMap<String, String> {
     headers
 }
 
-/// The name of the web app's file that this is: the one of the path, or the one for every path.
+/// Returns the name of the web app's file with these bytes: the one that the path names, or the
+/// one for every path.
 fn file_of_web_app(path: &str, body: &[u8]) -> Option<String> {
     let of_path = path.split('?').next().unwrap_or_default().trim_start_matches('/');
     let folder = installed("@actual-app/web/build");

@@ -17,30 +17,30 @@ use crate::actual_server::{end_of_log, installed, packages};
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/actual");
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/venv/bin/python");
-/// For the longest request on a machine that is busy.
+/// The time limit of the longest request, on a busy machine.
 const ANSWER_TIME_MAX: Duration = Duration::from_mins(2);
 
-/// What the process uses the budget with.
+/// The library that a process uses the budget with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BudgetLibrary {
-    /// `@actual-app/api`
+    /// The library `@actual-app/api`.
     Api,
-    /// `actualpy`
+    /// The library `actualpy`.
     Python,
-    /// `@actual-app/web` in a browser.
+    /// The web app `@actual-app/web` in a browser.
     Web,
 }
 
-/// It ends with its value.
+/// A client process, which ends when this is dropped.
 pub(crate) struct BudgetClient {
     child: Child,
-    /// Closed to end it.
+    /// The requests to the process, which ends when they are closed.
     requests: Option<ChildStdin>,
     answers: Receiver<String>,
     log: PathBuf,
 }
 
-/// Where a budget is on the server.
+/// The location of a budget on the server.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub(crate) struct BudgetLocation {
     pub(crate) file: String,
@@ -57,12 +57,12 @@ pub(crate) struct ListedBudgetFile {
     pub(crate) key: Option<String>,
 }
 
-/// What a copy of a budget holds.
+/// The contents of a copy of a budget.
 pub(crate) struct BudgetSnapshot {
     name: String,
-    /// In cents, by the account's name.
+    /// The balances in cents, by the account's name.
     pub(crate) balances: BTreeMap<String, i64>,
-    /// By their own ids.
+    /// The transactions by their own ids.
     transactions: BTreeMap<String, BudgetTransaction>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct BudgetTransaction {
     id: String,
     imported: Option<String>,
     date: String,
-    /// In cents.
+    /// The amount in cents.
     pub(crate) amount: i64,
     pub(crate) notes: Option<String>,
     account: String,
@@ -89,7 +89,7 @@ impl From<BudgetRow> for BudgetTransaction {
 }
 
 impl BudgetSnapshot {
-    /// Asserts that they are the same, and shows only what differs.
+    /// Asserts that both are equal; a failure shows only the differences.
     #[track_caller]
     pub(crate) fn check_equal(&self, other: &Self) {
         let differing = |one: &Self, other: &Self| -> Vec<BudgetTransaction> {
@@ -105,8 +105,8 @@ impl BudgetSnapshot {
         self.transactions.len()
     }
 
-    /// Those of this account that were imported, as numbers that [`BudgetClient::import`] gave
-    /// them.
+    /// Returns the numbers of this account's imported transactions, as [`BudgetClient::import`]
+    /// assigned them.
     pub(crate) fn imported(&self, account: &str) -> Vec<u64> {
         let ids = self.transactions.values().filter_map(|one| one.imported.as_deref());
         let numbers = ids.filter_map(|id| id.strip_prefix(account)?.trim().parse().ok());
@@ -115,7 +115,7 @@ impl BudgetSnapshot {
         numbers
     }
 
-    /// The transaction that was imported as `Bank 7`, for example.
+    /// Returns the transaction that was imported as `Bank 7`, for example.
     #[track_caller]
     pub(crate) fn find(&self, imported: &str) -> &BudgetTransaction {
         let found =
@@ -125,7 +125,7 @@ impl BudgetSnapshot {
 }
 
 impl BudgetClient {
-    /// Starts it, without a login. What it keeps is in `folder`, which may be there.
+    /// Starts a client without a login. It keeps its data in `folder`, which may exist.
     pub(crate) fn start(library: BudgetLibrary, folder: &Path) -> Self {
         std::fs::create_dir_all(folder).unwrap();
         let mut command = match library {
@@ -146,14 +146,14 @@ impl BudgetClient {
         let stdout = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {
             for line in stdout.lines() {
-                // A test that has failed does not listen.
+                // A test that has failed does not receive.
                 drop(sender.send(line.unwrap()));
             }
         });
         Self { child, requests, answers, log }
     }
 
-    /// Starts it and logs in; the first one to do so sets the password.
+    /// Starts a client and logs in; the first one to do so sets the password.
     #[track_caller]
     pub(crate) fn sign_in(
         library: BudgetLibrary,
@@ -166,20 +166,20 @@ impl BudgetClient {
         client
     }
 
-    /// `kill -9`.
+    /// Kills the process, as `kill -9` does.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         let status = self.child.wait().unwrap();
         assert_eq!(status.code(), None, "it had ended by itself: {status}");
     }
 
-    /// Asks, for what it answers or why it did not work.
+    /// Sends a request; returns the answer or the reason of the failure.
     pub(crate) fn ask(&mut self, request: &Value) -> Result<Value, String> {
         self.send(request);
         self.answer()
     }
 
-    /// Asks without waiting.
+    /// Sends a request without waiting.
     pub(crate) fn send(&mut self, request: &Value) {
         writeln!(self.requests.as_mut().unwrap(), "{request}").unwrap();
     }
@@ -194,14 +194,14 @@ impl BudgetClient {
         }
     }
 
-    /// Asks for something that must work.
+    /// Sends a request that must succeed.
     #[track_caller]
     pub(crate) fn get<T: for<'a> Deserialize<'a>>(&mut self, request: &Value) -> T {
         let answer = self.ask(request).unwrap_or_else(|reason| panic!("{request}: {reason}"));
         serde_json::from_value(answer).unwrap()
     }
 
-    /// Asks for something that has no answer.
+    /// Sends a request that has no answer.
     #[track_caller]
     pub(crate) fn run(&mut self, request: &Value) {
         self.get::<Value>(request);
@@ -217,7 +217,7 @@ impl BudgetClient {
         self.get(&json!({"do": "open", "group": place.group, "key": key}))
     }
 
-    /// Lets go of the own copy and downloads the budget.
+    /// Discards the local copy and downloads the budget.
     #[track_caller]
     pub(crate) fn again(&mut self, key: Option<&str>) -> BudgetLocation {
         self.get(&json!({"do": "again", "key": key}))
@@ -233,7 +233,7 @@ impl BudgetClient {
         self.run(&json!({"do": "account", "name": name}));
     }
 
-    /// Imports transactions `first`, `first + 1` … of one cent more than their number.
+    /// Imports transactions `first`, `first + 1` …, each of one cent more than its number.
     #[track_caller]
     pub(crate) fn import(&mut self, account: &str, first: u64, count: u64) {
         let request = json!({"do": "import", "account": account, "from": first, "count": count});
@@ -245,7 +245,7 @@ impl BudgetClient {
         self.run(&json!({"do": "edit", "imported": imported, "set": set}));
     }
 
-    /// Sends what was changed, and fetches.
+    /// Sends local changes, and fetches those of others.
     pub(crate) fn try_sync(&mut self) -> Result<(), String> {
         self.ask(&json!({"do": "sync"})).map(drop)
     }
@@ -268,7 +268,7 @@ impl BudgetClient {
         BudgetSnapshot { name, balances, transactions }
     }
 
-    /// Encrypts the budget, which is then in another place.
+    /// Encrypts the budget, which gets another location.
     #[track_caller]
     pub(crate) fn encrypt(&mut self, key: &str) -> BudgetLocation {
         self.get(&json!({"do": "encrypt", "key": key}))
@@ -283,10 +283,10 @@ impl BudgetClient {
 impl Drop for BudgetClient {
     #[expect(clippy::print_stdout, reason = "libtest shows it when the test fails")]
     fn drop(&mut self) {
-        // It ends by itself, and a browser with it, when nothing more is asked.
+        // Without requests it ends on its own, and so does its browser.
         drop(self.requests.take());
         if thread::panicking() {
-            // Then it may be stuck.
+            // The process may be stuck.
             drop(self.child.kill());
         }
         drop(self.child.wait());
@@ -303,7 +303,7 @@ pub(crate) fn sign_in(address: &str, password: &str, folder: &Path) -> Value {
 fn node(script: &str) -> Command {
     let mut node = Command::new(installed(".bin/node"));
     node.arg(format!("{SCRIPTS}/{script}")).arg(packages());
-    // Where the distribution has no Chromium.
+    // This is for a distribution without Chromium.
     node.env("PLAYWRIGHT_BROWSERS_PATH", packages().with_file_name("browsers"));
     node
 }

@@ -1,8 +1,8 @@
-//! Recorded cases as they lie in `vectors/actual/cases`: requests with the published server's
-//! answers. `docs/reference/formats/16-recorded-cases.md` says what the fields mean.
+//! The recorded cases in `vectors/actual/cases`: requests with the published server's answers.
+//! `docs/reference/formats/16-recorded-cases.md` describes the fields.
 //!
 //! # Not here
-//! - How they are played → `scenario_player.rs`; when two answers are the same → `compare.rs`; how
+//! - How they are played → `scenario_player.rs`; when two answers are equal → `compare.rs`; how
 //!   the files are laid out → `layout.rs`.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/actual/
 pub(crate) struct CaseFile {
     #[serde(skip)]
     path: PathBuf,
-    /// What its scenarios are about, in a sentence.
+    /// The subject of its scenarios, in a sentence.
     about: String,
     pub(crate) scenarios: Vec<RecordedScenario>,
 }
@@ -31,10 +31,11 @@ pub(crate) struct CaseFile {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecordedScenario {
     pub(crate) name: String,
-    /// On the server of the scenario before it, and with its names; else on one without data.
+    /// Whether the scenario runs on the server of the preceding scenario, and with its names;
+    /// otherwise on a server without data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) continues: bool,
-    /// Why a machine that is busy may be too slow for it: then it is played again.
+    /// The reason why a busy machine may be too slow for it; it is then played again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hurries: Option<String>,
     pub(crate) steps: Vec<RecordedStep>,
@@ -44,7 +45,7 @@ pub(crate) struct RecordedScenario {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecordedStep {
     pub(crate) name: String,
-    /// Method and path.
+    /// The method and the path.
     pub(crate) request: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) headers: BTreeMap<String, RecordedHeader>,
@@ -53,15 +54,15 @@ pub(crate) struct RecordedStep {
     /// Names for values of the answer, by JSON pointer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) names: BTreeMap<String, String>,
-    /// Recorded.
+    /// The recorded answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expected: Option<RecordedResponse>,
-    /// Where Warren is to differ.
+    /// The deviation, if Warren must answer differently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) warren: Option<ExpectedDeviation>,
 }
 
-/// A request's body: one of them at most.
+/// A request's body: at most one of its fields is set.
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub(crate) struct RecordedRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +71,7 @@ pub(crate) struct RecordedRequest {
     pub(crate) text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hex: Option<String>,
-    /// So many bytes `a`.
+    /// The length of a body that consists of the letter `a`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fill: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,8 +86,8 @@ pub(crate) enum RecordedHeader {
     Several(Vec<String>),
 }
 
-/// An answer, without what differs from run to run and without what no client looks at. At most one
-/// of the bodies is there.
+/// An answer, without the values that differ from run to run and those that clients do not use. At
+/// most one of the bodies is set.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecordedResponse {
@@ -101,15 +102,15 @@ pub(crate) struct RecordedResponse {
     pub(crate) hex: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sync: Option<SyncResponseCase>,
-    /// The bytes of this file of the web app.
+    /// The name of the web app's file with these bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
-    /// A page that tells a person of an error.
+    /// Whether the body is a page that reports an error to a person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) error_page: bool,
 }
 
-/// What Warren is to answer instead, and why.
+/// The answer that Warren must give instead, and the reason.
 #[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct ExpectedDeviation {
     why: String,
@@ -118,7 +119,7 @@ pub(crate) struct ExpectedDeviation {
 }
 
 impl CaseFile {
-    /// All of them, in the order of their names.
+    /// Reads all case files, in the order of their names.
     pub(crate) fn read_all() -> Vec<Self> {
         let entries = fs::read_dir(FOLDER).unwrap();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -133,7 +134,7 @@ impl CaseFile {
         Self { path: path.to_owned(), ..file }
     }
 
-    /// Writes it where it was read.
+    /// Writes the case file to the path that it was read from.
     pub(crate) fn write(&self) {
         fs::write(&self.path, self.text()).unwrap();
     }
@@ -142,20 +143,20 @@ impl CaseFile {
         layout(&serde_json::to_value(self).unwrap())
     }
 
-    /// `account.json`
+    /// Returns the file's name, such as `account.json`.
     pub(crate) fn name(&self) -> String {
         self.path.file_name().unwrap().to_str().unwrap().to_owned()
     }
 }
 
 impl RecordedStep {
-    /// `POST`, `/account/login`
+    /// Returns the method and the path, such as `POST` and `/account/login`.
     pub(crate) fn method_and_path(&self) -> (&str, &str) {
         self.request.split_once(' ').unwrap()
     }
 }
 
-/// What is wrong with a case that no server has to be asked for.
+/// Returns the faults of a case that are visible without a server.
 fn faults(file: &CaseFile) -> Vec<String> {
     let mut faults = Vec::new();
     let mut names: Vec<String> = Vec::new();

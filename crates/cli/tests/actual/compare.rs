@@ -1,5 +1,5 @@
-//! What differs between the answer that is expected and the one that came: both are taken apart
-//! into places with a text each.
+//! Compares the expected answer with the received one: both are split into places with a text
+//! each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::answer::as_error_page;
 use crate::cases::RecordedResponse;
 use crate::messages::SyncResponseCase;
 
-/// A place where two answers differ; `None` where one of them has nothing.
+/// A place where two answers differ; a side is `None` if it lacks the place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ResponseDifference {
     pub(crate) place: String,
@@ -17,13 +17,14 @@ pub(crate) struct ResponseDifference {
     pub(crate) found: Option<String>,
 }
 
-/// `carried` are the timestamps of the messages that the request had: they may be left out.
+/// Compares two answers. `carried` are the timestamps of the request's messages, which the answer
+/// may leave out.
 pub(crate) fn compare(
     expected: &RecordedResponse,
     found: &RecordedResponse,
     carried: &BTreeSet<String>,
 ) -> Vec<ResponseDifference> {
-    // In place of a page for people anything may stand.
+    // A page for people may have any other content.
     let found = if expected.error_page { &as_error_page(found) } else { found };
     let (mut expected, mut found) = (places(expected), places(found));
     let echoes = carried.iter().map(|timestamp| message_place(timestamp));
@@ -65,13 +66,13 @@ fn add_header(places: &mut BTreeMap<String, String>, name: &str, value: &str) {
         return;
     }
     let varies = value.split(',').map(|field| field.trim().to_ascii_lowercase());
-    // An answer that may be compressed says so.
+    // An answer that may be compressed names it here.
     for field in varies.filter(|field| field != "accept-encoding") {
         places.insert(format!("header vary: {field}"), "named".to_owned());
     }
 }
 
-/// Each leaf has a place, so the order of fields makes no difference.
+/// Adds a place for each leaf, so the order of fields makes no difference.
 fn add_json(places: &mut BTreeMap<String, String>, place: &str, json: &Value) {
     match json {
         Value::Object(fields) if !fields.is_empty() => {
@@ -121,7 +122,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    /// Compares and shows each difference in a line.
+    /// Compares two answers, and checks the differences as a line each.
     fn check(expected: Value, found: Value, differences: &[&str]) {
         let carried = BTreeSet::from(["2025".to_owned()]);
         let shown = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());

@@ -1,4 +1,4 @@
-//! A vault that is damaged and made anew, beneath apps that have everything.
+//! A test that damages and repairs a vault while apps have all of its messages.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,8 @@ use crate::spoil::{damaged, spoil_middle, vaults};
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 const PASSWORD: &str = "correct horse";
-/// Ten messages each: more than the budget's file, which is in the same vault.
+/// The number of transactions, with ten messages each: more than the budget's file, which is in
+/// the same vault.
 const COUNT: u64 = 1_000;
 
 fn inspect(target: &ActualServer, options: &[&str]) -> String {
@@ -38,7 +39,7 @@ fn apps_send_again_what_a_damaged_vault_has_lost() {
     ada.import("Bank", 0, COUNT);
     ada.sync();
     target.kill();
-    // Moves the WAL into the file.
+    // This moves the WAL into the file.
     inspect(&target, &[]);
     let vault = vaults(&target.data()).remove(0);
     spoil_middle(&vault);

@@ -1,4 +1,5 @@
-//! `warren actual-budget export`: what a budget held, another server's app has from the archive.
+//! Tests of `warren actual-budget export`: another server's app gets the whole budget from the
+//! archive.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +13,8 @@ use crate::operator::OperatorFixture;
 
 const KEY: &str = "battery staple";
 
-/// What a new app of another server has after "Import file", and another copy of it.
+/// Returns the contents that a new app of another server has after "Import file", and checks a
+/// second copy of it.
 #[track_caller]
 fn imported(operator: &OperatorFixture, archive: &Path) -> BudgetSnapshot {
     let published = ActualServer::published();
@@ -20,7 +22,7 @@ fn imported(operator: &OperatorFixture, archive: &Path) -> BudgetSnapshot {
     let mut ben = operator.client(&published, &format!("ben {name}"));
     let place: BudgetLocation = ben.get(&json!({"do": "import-file", "path": archive}));
     let state = ben.state();
-    // It goes on as any budget does: its clock and its trie are right.
+    // The budget works as any other does: its clock and its trie are right.
     ben.import("Bank", 1_000, 3);
     ben.sync();
     let mut eve = operator.client(&published, &format!("eve {name}"));

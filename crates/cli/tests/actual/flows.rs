@@ -1,4 +1,4 @@
-//! What people do with their budgets, done by the published client libraries.
+//! Tests of the usual work with budgets, done by the published client libraries.
 //!
 //! # Not here
 //! - The web app → `web.rs`. Processes that are killed → `kills.rs`.
@@ -41,7 +41,7 @@ impl BudgetFlow {
         BudgetClient::sign_in(library, self.target.address(), PASSWORD, &self.folder(name))
     }
 
-    /// Ada's budget with so many transactions, which is on the server.
+    /// Creates Ada's budget with `count` transactions on the server.
     fn create(&self, count: u64) -> (BudgetClient, BudgetLocation) {
         let mut ada = self.sign_in("ada");
         let place = ada.create("Home");
@@ -51,7 +51,7 @@ impl BudgetFlow {
         (ada, place)
     }
 
-    /// The same budget with Ben.
+    /// Opens the same budget as Ben.
     fn open(&self, place: &BudgetLocation, key: Option<&str>) -> BudgetClient {
         let mut ben = self.sign_in("ben");
         assert_eq!(ben.open(place, key).file, place.file);
@@ -59,7 +59,7 @@ impl BudgetFlow {
     }
 }
 
-/// Asserts that both hold the same, which is returned.
+/// Asserts that both copies are equal, and returns their contents.
 #[track_caller]
 fn check_equal(a: &mut BudgetClient, b: &mut BudgetClient) -> BudgetSnapshot {
     let (a, b) = (a.state(), b.state());
@@ -67,7 +67,7 @@ fn check_equal(a: &mut BudgetClient, b: &mut BudgetClient) -> BudgetSnapshot {
     a
 }
 
-/// Edits of both arrive at the other one.
+/// Checks that the edits of each client arrive at the other.
 #[track_caller]
 fn check_exchange(ada: &mut BudgetClient, ben: &mut BudgetClient) {
     ada.edit("Bank 1", &json!({"notes": "from Ada"}));
@@ -87,10 +87,10 @@ fn check_copies(kind: ActualServerKind, library: BudgetLibrary, count: u64) {
     let mut ben = flow.open(&place, None);
     let state = check_equal(&mut ada, &mut ben);
     assert_eq!(state.imported("Bank"), (0..count).collect::<Vec<_>>());
-    // 1 + 2 + … cents.
+    // The amounts are 1 + 2 + … cents.
     assert_eq!(state.balances["Bank"], i64::try_from(count * (count + 1) / 2).unwrap());
 
-    // Both at once: other rows, other cells of a row, the same cell.
+    // Both edit concurrently: other rows, other cells of a row, the same cell.
     ada.import("Bank", count, 10);
     ben.import("Bank", count + 10, 10);
     ada.edit("Bank 1", &json!({"notes": "from Ada"}));
@@ -102,7 +102,7 @@ fn check_copies(kind: ActualServerKind, library: BudgetLibrary, count: u64) {
     }
     ada.sync();
     if library == BudgetLibrary::Python {
-        // It fetches nothing that is older than what it has sent.
+        // This library fetches no messages that are older than those it has sent.
         ben.again(None);
     }
     let state = check_equal(&mut ada, &mut ben);
@@ -123,7 +123,7 @@ fn copies_of_actualpy_converge() {
     check_copies(ActualServerKind::Warren, BudgetLibrary::Python, 250);
 }
 
-/// It asks the server for files of the web app.
+/// Checks `actualpy` without the web app, because it asks the server for files of it.
 #[test]
 fn actualpy_works_under_a_path_and_without_the_web_app() {
     check_copies(ActualServerKind::WarrenPath, BudgetLibrary::Python, 50);
@@ -212,7 +212,7 @@ fn check_change_of_password(kind: ActualServerKind, library: BudgetLibrary) {
         ActualServerKind::Published => ben.sync(),
         ActualServerKind::Warren | ActualServerKind::WarrenPath => {
             let reason = ben.try_sync().unwrap_err();
-            // The second is the server's answer as it is, which the api makes the first of.
+            // The second is the server's unchanged answer, from which the api derives the first.
             let known = ["token-expired", r#""details":"token-not-found""#];
             assert!(known.iter().any(|known| reason.contains(known)), "{reason}");
         }
@@ -238,7 +238,7 @@ fn actualpy_changes_the_password() {
     check_change_of_password(ActualServerKind::Warren, BudgetLibrary::Python);
 }
 
-/// One library's budget in the other one, in plain and then encrypted.
+/// Checks that each library can use the other's budget, in plain and then encrypted.
 fn check_both_libraries(kind: ActualServerKind) {
     let flow = BudgetFlow::new(kind, BudgetLibrary::Api);
     let (mut ada, place) = flow.create(100);
@@ -261,7 +261,7 @@ fn both_libraries_share_a_budget() {
     check_both_libraries(ActualServerKind::Warren);
 }
 
-/// The published server is what these flows were written down from.
+/// Runs these flows on the published server, from which they were derived.
 fn check_published(library: BudgetLibrary, count: u64) {
     let kind = ActualServerKind::Published;
     check_copies(kind, library, count);

@@ -1,4 +1,5 @@
-//! `warren actual-budget import`: what the published server had, Warren has, and its apps cannot tell.
+//! Tests of `warren actual-budget import`: Warren has all data of the published server, and its
+//! apps notice no difference.
 
 pub(crate) mod published_server;
 
@@ -20,7 +21,7 @@ use crate::output_schema;
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 
-/// The command, with the password in a file beside the data directory.
+/// Returns the command, with the password in a file next to the data directory.
 fn command(old: &Path, data: &Path, password: &str) -> Command {
     let file = data.with_file_name("password.txt");
     fs::write(&file, format!("{password}\n")).unwrap();
@@ -43,17 +44,17 @@ pub(crate) fn import(old: &Path, data: &Path) -> Value {
     json_of(&output)["report"].take()
 }
 
-/// The error's code and message.
+/// Runs an import that fails; returns the error's code and message.
 fn refused(old: &Path, data: &Path, password: &str) -> (String, String) {
     let output = command(old, data, password).output().unwrap();
-    // 75: the file is open elsewhere; 77: not allowed (Format 4).
+    // Status 75: the file is open elsewhere; 77: not allowed (Format 4).
     assert!(matches!(output.status.code(), Some(1 | 75 | 77)), "{output:?}");
     let error = json_of(&output)["error"].take();
     let text = |member: &str| error[member].as_str().unwrap().to_owned();
     (text("code"), text("message"))
 }
 
-/// Warren, stopped, without any data.
+/// Returns a stopped Warren without any data.
 pub(crate) fn empty_warren() -> ActualServer {
     let mut warren = ActualServer::warren();
     warren.kill();
@@ -69,7 +70,7 @@ fn logins(data: &Path) -> Vec<String> {
     list.as_array().unwrap().iter().map(login).collect()
 }
 
-/// Vaults that there are files of.
+/// Returns the number of vault files.
 fn vaults_count(data: &Path) -> usize {
     let Ok(folders) = fs::read_dir(data.join("vaults")) else { return 0 };
     let is_vault = |path: PathBuf| path.extension().is_some_and(|end| end == "sqlite");
@@ -78,14 +79,14 @@ fn vaults_count(data: &Path) -> usize {
     entries.filter(|entry| is_vault(entry.path())).count()
 }
 
-/// Kills an import when it has come to a budget's file, which is replaced by a pipe meanwhile.
+/// Kills an import when it reaches a budget's file, which is replaced by a pipe for that time.
 fn kill_at(file: &str, old: &Path, data: &Path) {
     let blob = old.join(format!("user-files/file-{file}.blob"));
     let aside = data.with_file_name("aside");
     fs::rename(&blob, &aside).unwrap();
     mknodat(CWD, &blob, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let mut import = command(old, data, PASSWORD).stdout(Stdio::null()).spawn().unwrap();
-    // It cannot be opened for writing without a reader.
+    // The pipe cannot be opened for writing without a reader.
     let is_reached = || {
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         fs::File::options().write(true).custom_flags(flags).open(&blob)
@@ -127,7 +128,7 @@ fn apps_go_on_where_the_published_server_stopped() {
     let report = import(&old, &data);
     assert_eq!(report["resumed"], true);
     assert_eq!(logins(&data), ["actual"]);
-    // One for each budget, and the account's own: what was broken off is gone.
+    // Each budget has a vault, and the account has one; those of the interrupted imports are gone.
     assert_eq!(vaults_count(&data), BUDGETS.len() + 1);
     check_report(&report);
     let (code, message) = refused(&old, &data, PASSWORD);
@@ -141,12 +142,12 @@ fn apps_go_on_where_the_published_server_stopped() {
         assert!(found[what] == *expected, "{what}\npublished {expected}\nWarren {}", found[what]);
     }
     assert_eq!(app.sync(FRESH, &json!([])).unwrap().merkle, "{}");
-    // Beside the running server.
+    // The list works while the server runs.
     check_list(&list(&data, &[]));
     assert_eq!(app.login("correct horse").0, 400);
     assert_eq!(app.login(PASSWORD).0, 200);
 
-    // The old server can be gone back to; and what it does with more messages, Warren does.
+    // Users can return to the old server; and both servers treat more messages in the same way.
     published.restart();
     for batch in [
         series("2024-02-29T08:00:00.000Z", 7, 86_400_000),
@@ -161,7 +162,7 @@ fn apps_go_on_where_the_published_server_stopped() {
     }
 }
 
-/// `warren actual-budget list --verify`; the password is where the import found it.
+/// Runs `warren actual-budget list --verify`; the password is in the import's file.
 fn list(data: &Path, place: &[&str]) -> Value {
     let mut command = Command::new(WARREN);
     command.args(["actual-budget", "list", "--verify", "--json", "--data"]).arg(data).args(place);
@@ -203,10 +204,10 @@ fn check_report(report: &Value) {
     assert_eq!(report["skipped"]["stray_files"], json!([]));
 }
 
-/// A hash of [`PASSWORD`], as older releases of the published server made them.
+/// A hash of [`PASSWORD`] in the format of older releases of the published server.
 const BCRYPT: &str = "$2b$05$eg1vLBSkqLI8YdF5NDDTxeC6PkMikOzg5NfZk/cT2Ehft968hOO1i";
 
-/// Of an import that fails on its way nothing is left.
+/// Checks that an import that fails midway leaves nothing behind.
 fn check_nothing_stays(old: &Path, data: &Path) {
     let blob = old.join(format!("user-files/file-{FRESH}.blob"));
     let aside = data.with_file_name("aside");
@@ -219,7 +220,7 @@ fn check_nothing_stays(old: &Path, data: &Path) {
     fs::rename(&aside, &blob).unwrap();
 }
 
-/// What may be wrong, or no business of Warren's, in an old server's files.
+/// Adds everything that may be wrong in an old server's files, or that Warren does not import.
 fn spoil(old: &Path, group: impl Fn(&str) -> PathBuf) {
     let account = Connection::open(old.join("server-files/account.sqlite")).unwrap();
     account.execute("UPDATE auth SET extra_data = ?1", [BCRYPT]).unwrap();
@@ -246,7 +247,7 @@ fn spoil(old: &Path, group: impl Fn(&str) -> PathBuf) {
     fs::write(old.join("user-files/group-of-nobody.sqlite"), "").unwrap();
 }
 
-/// The same into PostgreSQL.
+/// Checks the same import into PostgreSQL.
 fn check_postgres(old: &Path, report: &Value) {
     let lab = postgres_lab::PostgresServer::start_temporary(&[]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -300,7 +301,7 @@ fn what_is_wrong_in_the_old_files_is_told_and_repaired() {
         })
     );
     check_postgres(&old, &report);
-    // The tries stand for the messages again.
+    // The tries match the messages again.
     warren.restart();
     app.address = warren.address().to_owned();
     for (file, count) in [(MAIN, 2_309), (SECRET, 2)] {

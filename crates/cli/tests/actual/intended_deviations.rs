@@ -1,6 +1,6 @@
-//! What Warren does otherwise than the published server, and means to: long answers come page by
-//! page, compressed where that is accepted, without what the request brought; each login has a
-//! token of its own.
+//! Tests of Warren's intended deviations from the published server: long answers come page by
+//! page, compressed if the client accepts it, and without the request's own messages; each login
+//! has a token of its own.
 
 use serde_json::{Value, json};
 use ureq::Agent;
@@ -12,7 +12,7 @@ use crate::placeholders::Placeholders;
 
 const ALWAYS: &str = "1970-01-01T00:00:00.000Z-0000-0000000000000000";
 const FIRST: &str = "2026-11-03T00:00:00.000Z-0000-aaaaaaaaaaaaaaaa";
-/// More than two pages of an answer.
+/// The number of messages: more than two pages of an answer.
 const COUNT: usize = 25_000;
 
 struct DeviatingApp {
@@ -31,7 +31,7 @@ impl DeviatingApp {
         app
     }
 
-    /// The status, and the token if there is one.
+    /// Sends a request; returns the status, and the token or an empty text.
     fn post(&self, path: &str, body: &Value) -> (u16, String) {
         let request = self.agent.post(format!("{}{path}", self.address));
         let mut answer = request.content_type("application/json").send(body.to_string()).unwrap();
@@ -93,10 +93,10 @@ fn answers_come_in_pages_without_what_the_request_brought() {
     assert!(all.messages().is_sorted_by_key(|message| &message.timestamp));
     assert_eq!(all.merkle, answer.merkle);
 
-    // The first three again.
+    // The request repeats the first three messages.
     let (_, rest) = app.sync(ALWAYS, &series(3), "identity");
     assert!(rest.messages() == all.messages()[3..]);
-    // The last 5,001 are one page. Compressed, nobody knows beforehand how long it is.
+    // The last 5,001 are one page. The length of a compressed one is not known in advance.
     let since = "2026-11-03T05:33:18.000Z-ffff";
     let (plain, last) = app.sync(since, &json!([]), "identity");
     assert!(plain.contains_key("content-length"), "{plain:?}");

@@ -1,5 +1,5 @@
-//! `kill -9` of a client or of the server in the middle of a sync: everybody goes on with the login
-//! that they have, no copy is out of sync, and nothing is lost.
+//! Tests that kill a client or the server with `kill -9` in the middle of a sync: every client
+//! continues with its login, no copy is out of sync, and no transaction is lost.
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -9,10 +9,11 @@ use crate::budget_client::{BudgetClient, BudgetLibrary, BudgetLocation};
 use crate::proxy::{CutAction, CuttingProxy, ProxyEvent};
 
 const PASSWORD: &str = "correct horse";
-/// Of one import: some 180,000 bytes for a server, and an eighth of that for a client, compressed.
+/// The number of transactions of one import: some 180,000 bytes for a server, and an eighth of
+/// that for a client, compressed.
 const IMPORTED: u64 = 200;
-/// Where a sync of them is hit, as what was sent and what was received: at its first byte, in its
-/// headers, and in its messages.
+/// The bytes of a sync at which a process is killed, as sent and received bytes: at the first
+/// byte, in the headers, and in the messages.
 const KILLS: [(u64, u64, CutAction); 6] = [
     (1, 1, CutAction::Hold),
     (600, 600, CutAction::Hold),
@@ -21,10 +22,10 @@ const KILLS: [(u64, u64, CutAction); 6] = [
     (2_000, 1_000, CutAction::Flow),
     (100_000, 10_000, CutAction::Flow),
 ];
-/// A connection that died with the server is found out about by using it.
+/// The maximum number of attempts: a client notices a dead connection only when it uses it.
 const TRIES_COUNT_MAX: u32 = 5;
 
-/// A server behind a wire that counts.
+/// A server behind a proxy that counts bytes.
 struct KillFixture {
     target: ActualServer,
     proxy: CuttingProxy,
@@ -43,14 +44,14 @@ impl KillFixture {
         BudgetClient::sign_in(BudgetLibrary::Api, &self.proxy.address, PASSWORD, &folder)
     }
 
-    /// With the copy that is in the client's folder, or with a download.
+    /// Opens a budget with the copy in the client's folder, or with a download.
     fn open(&self, name: &str, place: &BudgetLocation) -> BudgetClient {
         let mut client = self.sign_in(name);
         assert_eq!(&client.open(place, None), place);
         client
     }
 
-    /// A budget with an account for each name.
+    /// Creates a budget with an account for each name.
     fn create(&self, accounts: &[&str]) -> (BudgetClient, BudgetLocation) {
         let mut client = self.sign_in("ada");
         let place = client.create("Home");
@@ -62,13 +63,13 @@ impl KillFixture {
     }
 }
 
-/// Asserts that the client has these transactions of the account, and not one of them twice.
+/// Asserts that the client has exactly these transactions of the account, and none of them twice.
 #[track_caller]
 fn check_imported(client: &mut BudgetClient, account: &str, count: u64) {
     assert_eq!(client.state().imported(account), (0..count).collect::<Vec<_>>());
 }
 
-/// One is killed while it sends, and another one while it receives the same.
+/// One client is killed while it sends, and another while it receives the same messages.
 #[test]
 fn killed_clients_lose_nothing() {
     let setting = KillFixture::new();
@@ -76,7 +77,7 @@ fn killed_clients_lose_nothing() {
     let mut ben = setting.open("ben", &place);
     let mut count = 0;
     for (sent, received, then) in KILLS {
-        // From here on, for it may sync by itself before it is asked to.
+        // The watch starts here, because the client may sync on its own before the request.
         let watch = setting.proxy.after(sent, then);
         ada.import("Bank", count, IMPORTED);
         count += IMPORTED;
@@ -105,11 +106,11 @@ fn killed_clients_lose_nothing() {
     }
 }
 
-/// What the published client says when an answer breaks off within its body (`TypeError: terminated`
-/// of its `fetch`), which it takes for no failure of the network.
+/// The published client's error when an answer breaks off within its body (`TypeError: terminated`
+/// of its `fetch`), which it does not consider a network failure.
 const BROKEN: &str = "We had an unknown problem opening";
 
-/// What a client has imported into the account of its name, and what it was told is synced.
+/// A client's imports into the account of its name, and how many of them are acknowledged.
 struct ImportRecord {
     account: &'static str,
     client: BudgetClient,
@@ -124,7 +125,7 @@ impl ImportRecord {
     }
 }
 
-/// Syncs with a server that is back: nothing but the network may have failed.
+/// Syncs with a restarted server: only the network may fail.
 #[track_caller]
 fn sync_again(client: &mut BudgetClient) {
     for _ in 0..TRIES_COUNT_MAX {
@@ -136,7 +137,8 @@ fn sync_again(client: &mut BudgetClient) {
     panic!("not in sync after {TRIES_COUNT_MAX} tries");
 }
 
-/// The server is killed while two clients sync at a time, and started again behind the same address.
+/// The server is killed while two clients sync at the same time, and restarted behind the same
+/// address.
 #[test]
 fn a_killed_server_keeps_what_it_acknowledged() {
     let mut setting = KillFixture::new();
@@ -166,7 +168,7 @@ fn a_killed_server_keeps_what_it_acknowledged() {
                 }
             }
         }
-        // Before they sync again: what they were told of is there.
+        // Before they sync again: the server has everything that it acknowledged.
         sync_again(&mut eve);
         let state = eve.state();
         for ledger in &mut ledgers {
@@ -177,7 +179,7 @@ fn a_killed_server_keeps_what_it_acknowledged() {
             ledger.acknowledged = ledger.imported;
         }
     }
-    // A kill that interrupts nobody shows nothing.
+    // A kill that interrupts no sync proves nothing.
     assert!(interrupted >= KILLS.len() / 2, "{interrupted} syncs interrupted");
     let [ada, ben] = &mut ledgers;
     ada.client.sync();

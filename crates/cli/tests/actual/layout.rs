@@ -1,13 +1,13 @@
-//! How case files are laid out: what fits goes on one line, and the fields of a step come in the
-//! order in which they are read.
+//! Lays out case files: values that fit are on one line, and the fields of a step come in the
+//! order in which people read them.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// Bytes of a line with its indentation.
+/// The maximum length of a line with its indentation, in bytes.
 const LINE_BYTES_MAX: usize = 120;
-/// Fields not listed come after them, in the order of the alphabet.
+/// The order of fields. Others come after them, in alphabetical order.
 const FIELDS: &[&str] = &[
     "about",
     "scenarios",
@@ -30,10 +30,10 @@ const FIELDS: &[&str] = &[
     "expected",
     "warren",
 ];
-/// These are never on one line with others.
+/// The fields that never share a line with others.
 const OPEN: &[&str] = &["scenarios", "steps", "request"];
 
-/// JSON that a person can read, with a newline at its end.
+/// Returns JSON that a person can read, with a newline at its end.
 pub(crate) fn layout(value: &Value) -> String {
     let mut text = String::new();
     add(&mut text, value, 0, 0);
@@ -41,7 +41,7 @@ pub(crate) fn layout(value: &Value) -> String {
     text
 }
 
-/// `after` bytes of the line are taken by what stands before the value.
+/// Adds a value; `after` bytes of the line precede it.
 fn add(text: &mut String, value: &Value, indent: usize, after: usize) {
     let line = on_one_line(value);
     if !is_open(value) && indent + after + line.len() < LINE_BYTES_MAX {

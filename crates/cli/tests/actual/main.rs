@@ -1,7 +1,7 @@
-//! Actual Budget's published sync server and Warren in its place: both are started as their users
-//! start them, and asked the same.
+//! Runs Actual Budget's published sync server and Warren in its place: both are started as their
+//! users start them, and get the same requests.
 //!
-//! `WARREN_RECORD=1` makes the published server's answers those that are expected.
+//! `WARREN_RECORD=1` records the published server's answers as the expected ones.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod actual_server;

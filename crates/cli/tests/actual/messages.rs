@@ -1,7 +1,7 @@
 //! Requests and answers of `/sync/sync`: protobuf on the wire, JSON in case files.
 //!
-//! The wire types are declared here once more and not taken from Warren, whose mistakes they are to
-//! find: written from the descriptor that the published server carries.
+//! The wire types are declared here again, from the descriptor in the published server. They are
+//! not Warren's, whose mistakes they must find.
 
 use std::collections::BTreeSet;
 
@@ -30,23 +30,24 @@ pub(crate) struct SyncRequestCase {
 #[serde(deny_unknown_fields)]
 pub(crate) struct SyncResponseCase {
     messages: Vec<MessageCase>,
-    /// JSON text, byte for byte.
+    /// The JSON text, byte for byte.
     pub(crate) merkle: String,
 }
 
-/// A message in a case file, or many.
+/// A message in a case file, or a series of messages.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum MessageCase {
-    /// Timestamp, and content as text.
+    /// A timestamp, and the content as text.
     Plain(String, String),
     Full {
         timestamp: String,
         encrypted: bool,
         hex: String,
     },
-    /// `count` messages, the first at `from`, each `step_ms` after the one before it, of the same
-    /// counter and node; the content of number n, from 0, is `content` with n after it.
+    /// A series of `count` messages, the first at `from`, each `step_ms` after the preceding one,
+    /// with the same counter and node; the content of number n, from 0, is `content` followed by
+    /// n.
     Series {
         from: String,
         count: u64,
@@ -100,7 +101,7 @@ impl SyncRequestCase {
         request.encode_to_vec()
     }
 
-    /// The timestamps that it carries.
+    /// Returns the timestamps of its messages.
     pub(crate) fn timestamps(&self) -> BTreeSet<String> {
         expand(&self.messages).into_iter().map(|message| message.timestamp).collect()
     }
@@ -111,7 +112,7 @@ impl SyncRequestCase {
 }
 
 impl SyncResponseCase {
-    /// `None` if it is no such message.
+    /// Decodes a body; returns `None` if it is not such a message.
     pub(crate) fn decode(body: &[u8]) -> Option<Self> {
         let PublishedSyncResponse { messages, merkle } =
             PublishedSyncResponse::decode(body).ok()?;
@@ -122,7 +123,7 @@ impl SyncResponseCase {
         expand(&self.messages)
     }
 
-    /// Names each of the series whole where it is found.
+    /// Replaces each complete run of messages of a series by the series.
     pub(crate) fn fold(&mut self, series: &[MessageCase]) {
         for series in series {
             let run: Vec<MessageCase> =

@@ -1,4 +1,4 @@
-//! Warren with its operator, who looks after budgets while it serves them.
+//! A fixture of a running Warren and its operator, who manages budgets at the same time.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::output_schema;
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 const PASSWORD: &str = "correct horse";
 
-/// Warren, and a folder for its operator and for apps.
+/// A running Warren, and a folder for its operator and for apps.
 pub(crate) struct OperatorFixture {
     pub(crate) warren: ActualServer,
     folder: TempDir,
@@ -36,7 +36,7 @@ impl OperatorFixture {
         BudgetClient::sign_in(BudgetLibrary::Api, server.address(), PASSWORD, &self.at(name))
     }
 
-    /// `warren actual-budget …` beside the running server.
+    /// Runs `warren actual-budget …` while the server runs.
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(WARREN);
         command.arg("actual-budget").args(arguments).arg("--json").stdin(Stdio::null());
@@ -54,11 +54,11 @@ impl OperatorFixture {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// The code and the message.
+    /// Runs a command that fails; returns the error's code and message.
     #[track_caller]
     pub(crate) fn refused(&self, arguments: &[&str]) -> (String, String) {
         let output = self.run(arguments);
-        // 77: not allowed (Format 4).
+        // Status 77: not allowed (Format 4).
         assert!(matches!(output.status.code(), Some(1 | 77)), "{output:?}");
         let error: Value = serde_json::from_slice(&output.stdout).unwrap();
         let text = |member: &str| error["error"][member].as_str().unwrap().to_owned();

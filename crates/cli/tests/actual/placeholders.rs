@@ -1,5 +1,5 @@
-//! Values that differ from run to run: an answer names them, later requests use them, and wherever
-//! an answer has them its name is compared.
+//! Placeholders for values that differ from run to run: an answer names them, later requests use
+//! them, and in answers their names are compared.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,12 @@ use serde_json::Value;
 /// The names of one scenario on one server.
 #[derive(Default)]
 pub(crate) struct Placeholders {
-    /// In the order in which they were given: the first name of a value is the one that is put.
+    /// The names and values in the order of their definition; a value's first name replaces it.
     values: Vec<(String, String)>,
 }
 
 impl Placeholders {
-    /// Gives an answer's values their names. What is no UUID gets none, and so will be found to
-    /// differ.
+    /// Names an answer's values. Only UUIDs get a name; others will be reported as a difference.
     pub(crate) fn give(&mut self, names: &BTreeMap<String, String>, json: Option<&Value>) {
         for (name, pointer) in names {
             let value = json.and_then(|json| json.pointer(pointer)).and_then(Value::as_str);
@@ -24,7 +23,7 @@ impl Placeholders {
         }
     }
 
-    /// Puts values where a request names them. What is not known stays.
+    /// Replaces names in a request by their values. Unknown names stay.
     pub(crate) fn fill(&self, text: &str) -> String {
         self.values.iter().fold(text.to_owned(), |text, (name, value)| {
             text.replace(&format!("{{{{{name}}}}}"), value)
@@ -35,7 +34,7 @@ impl Placeholders {
         strings(value, &|text| self.fill(text))
     }
 
-    /// Puts names where an answer has their values.
+    /// Replaces values in an answer by their names.
     pub(crate) fn put(&self, value: &Value) -> Value {
         strings(value, &|text| {
             let named = self.values.iter().find(|(_, value)| value == text);
@@ -44,7 +43,7 @@ impl Placeholders {
     }
 }
 
-/// The value with each of its strings changed; names of fields stay.
+/// Returns the value with each of its strings changed, but not the names of fields.
 fn strings(value: &Value, change: &impl Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => Value::String(change(text)),
@@ -57,7 +56,7 @@ fn strings(value: &Value, change: &impl Fn(&str) -> String) -> Value {
     }
 }
 
-/// Whether it is written as the clients' UUIDs are: version 4, lower case.
+/// Returns whether the text is a UUID in the clients' form: version 4, lower case.
 fn is_uuid(text: &str) -> bool {
     let pattern = "hhhhhhhh-hhhh-4hhh-vhhh-hhhhhhhhhhhh";
     let matches = |(byte, kind): (u8, u8)| match kind {

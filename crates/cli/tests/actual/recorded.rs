@@ -1,4 +1,4 @@
-//! The recorded cases on both servers, and on one that answers whatever a test wants.
+//! Tests that play the recorded cases on both servers, and on one with prepared answers.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
@@ -35,14 +35,14 @@ fn warren() {
     check(ActualServerKind::Warren, &[]);
 }
 
-/// All servers in one database: their vaults have names of their own.
+/// All servers use one database: their vaults have names of their own.
 #[test]
 fn warren_on_postgres() {
     let lab = postgres_lab::PostgresServer::start_temporary(&["fsync=off"]).unwrap();
     check(ActualServerKind::Warren, &["--postgres", &lab.url("postgres")]);
 }
 
-/// Answers each connection's request with the next of these texts; returns its address.
+/// Answers each connection's request with the next of these texts; returns the server's address.
 fn answering(answers: Vec<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -99,21 +99,21 @@ fn altered_answers_are_reported() {
     assert_eq!(on([&login, &used], ActualServerKind::Published), "");
     assert_eq!(on([&login, &refused], ActualServerKind::Warren), "");
 
-    // A difference that is wanted and is not there.
+    // An expected deviation is missing.
     let report = on([&login, &used], ActualServerKind::Warren);
     assert!(report.contains("f.json: s: use\n  GET /use X: \"{{token}}\"\n"), "{report}");
     assert!(!report.contains("login"), "{report}");
-    // One that is not wanted.
+    // Here, a deviation is not expected.
     let report = on([&login, &refused], ActualServerKind::Published);
     for line in ["| –", "| 400"] {
         assert!(report.lines().any(|found| found.ends_with(line)), "{report}");
     }
-    // What is no UUID has no name, and all differences are listed.
+    // A value that is not a UUID gets no name, and all differences are listed.
     let no_uuid = http("200 OK", json, r#"{"token":"a"}"#);
     let report = on([&no_uuid, &refused], ActualServerKind::Published);
     assert!(report.contains("json/token") && report.contains("| \"a\""), "{report}");
     assert!(report.contains("2 requests were answered otherwise"), "{report}");
-    // No HTTP.
+    // The answer is not HTTP.
     assert!(on([&login, ""], ActualServerKind::Published).contains("| none: "));
 }
 

@@ -1,17 +1,18 @@
-//! Differences for a person at a terminal: what was expected on the left, what came on the right.
+//! Reports differences to a person at a terminal: the expected values on the left, the found ones
+//! on the right.
 
 use std::fmt::Write as _;
 
 use crate::scenario_player::ScenarioFailure;
 
-/// Characters of a column.
+/// The widths of the columns, in characters.
 const PLACE_CHARS: usize = 30;
 const VALUE_CHARS: usize = 56;
-/// Characters that two values have in common and that are shown before their difference.
+/// The number of common characters that are shown before the difference of two values.
 const BEFORE_CHARS: usize = 12;
 const REQUEST_CHARS_MAX: usize = 2 * VALUE_CHARS + PLACE_CHARS;
 
-/// All of them; empty if there are none.
+/// Reports all failures; the text is empty if there are none.
 pub(crate) fn report(failures: &[ScenarioFailure]) -> String {
     let mut text = String::new();
     for failure in failures {
@@ -38,7 +39,7 @@ pub(crate) fn report(failures: &[ScenarioFailure]) -> String {
 }
 
 fn line(text: &mut String, place: &str, expected: &str, found: &str) {
-    // A place that is too long for its column has a line of its own.
+    // A place that is too long for its column gets a line of its own.
     let mut place = place;
     if place.chars().count() > PLACE_CHARS {
         writeln!(text, "    {place}").unwrap();
@@ -47,12 +48,12 @@ fn line(text: &mut String, place: &str, expected: &str, found: &str) {
     writeln!(text, "    {place:PLACE_CHARS$} {expected:VALUE_CHARS$} | {found}").unwrap();
 }
 
-/// Characters that both begin with.
+/// Returns the length of the common prefix in characters.
 fn common(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }
 
-/// So many characters from one on, with a mark where others are left out.
+/// Returns `chars` characters from `start` on, with a mark where others are left out.
 fn cut(text: &str, start: usize, chars: usize) -> String {
     let left = if start > 0 { "…" } else { "" };
     let room = chars - left.chars().count();

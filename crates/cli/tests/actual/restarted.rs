@@ -1,4 +1,4 @@
-//! What a server has stored is there after `kill -9`, behind the same address.
+//! Tests that a server keeps its data and its address after `kill -9`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `warren actual-budget restore`: what somebody deleted in an app is back.
+//! A test of `warren actual-budget restore`: a budget that was deleted in an app is restored.
 
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn a_deleted_budget_is_brought_back_with_everything_in_it() {
     ben.import("Bank", 10, 1);
     ben.sync();
 
-    // Of two with one name, the id says which.
+    // If two budgets have the same name, the id selects one.
     ben.run(&json!({"do": "delete"}));
     let second = ada.create("Home");
     ada.run(&json!({"do": "delete"}));

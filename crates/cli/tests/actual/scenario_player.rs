@@ -17,15 +17,15 @@ use crate::compare::{ResponseDifference, compare};
 use crate::messages::{MessageCase, SyncRequestCase};
 use crate::placeholders::Placeholders;
 
-/// For one request, on a machine that is busy.
+/// The time limit of one request, on a busy machine.
 const REQUEST_TIME_MAX: Duration = Duration::from_mins(1);
-/// Scenarios at one time, each with a server of its own.
+/// The number of simultaneous scenarios, each with a server of its own.
 const WORKERS_COUNT: usize = 2;
 
-/// How often scenarios are played that a busy machine may be too slow for.
+/// The maximum number of plays of a scenario for which a busy machine may be too slow.
 const TRIES_COUNT_MAX: usize = 10;
 
-/// A step that was answered otherwise than expected.
+/// A step whose answer differs from the expected one.
 pub(crate) struct ScenarioFailure {
     pub(crate) scenario: String,
     pub(crate) step: String,
@@ -36,7 +36,7 @@ pub(crate) struct ScenarioFailure {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlayPurpose {
     Compare,
-    /// Answers become those that are expected.
+    /// The answers are recorded as the expected ones.
     Record,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn play_all(
     failures.into_iter().flat_map(|(_, failures)| failures).collect()
 }
 
-/// On a server of their own.
+/// Plays a group of scenarios on a server of their own.
 fn play_group(
     group: &mut [(String, &mut RecordedScenario)],
     kind: ActualServerKind,
@@ -108,7 +108,7 @@ pub(crate) struct ScenarioPlayer<'a> {
     purpose: PlayPurpose,
     agent: Agent,
     names: Placeholders,
-    /// All that were sent.
+    /// All series that were sent.
     series: Vec<MessageCase>,
     pub(crate) failures: Vec<ScenarioFailure>,
 }
@@ -214,7 +214,7 @@ fn ask(
     Ok((parts, body.with_config().limit(u64::MAX).read_to_vec()?))
 }
 
-/// A body's bytes, and the content type that goes with them unless a header says another.
+/// Returns a body's bytes, and the content type that is sent unless a header sets another.
 fn encode(
     asked: &RecordedRequest,
     names: &Placeholders,
@@ -239,7 +239,7 @@ pub(crate) fn from_hex(text: &str) -> Vec<u8> {
     pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
 }
 
-/// A request as a report shows it.
+/// Returns a request as one line of a report.
 fn one_line(step: &RecordedStep) -> String {
     let mut line = step.request.clone();
     for (name, value) in &step.headers {

@@ -1,4 +1,4 @@
-//! The published apps while their server is exchanged under them, for Warren and back.
+//! A test that replaces the server under the published apps by Warren, and back.
 
 use crate::actual_server::ActualServer;
 use crate::budget_client::{BudgetClient, BudgetLibrary};
@@ -20,13 +20,13 @@ fn apps_go_on_with_warren_and_back_on_the_published_server() {
     ada.sync();
 
     published.kill();
-    // Nobody is there to take these.
+    // No server runs that could receive these.
     ada.import("Bank", 20, 5);
     let mut warren = empty_warren();
     import(&published.data(), &warren.data());
     warren.move_to(&published);
     warren.restart();
-    // She has not logged in again, nor has she downloaded anything.
+    // Ada has neither logged in again nor downloaded anything.
     ada.sync();
     let mut ben = sign_in("ben");
     ben.open(&place, None);
@@ -36,7 +36,7 @@ fn apps_go_on_with_warren_and_back_on_the_published_server() {
 
     warren.kill();
     published.restart();
-    // The old server has not seen the last five, and gets them from whoever has them.
+    // The old server lacks the last five transactions, and gets them from any app that has them.
     ada.sync();
     let mut cleo = sign_in("cleo");
     cleo.open(&place, None);

@@ -1,4 +1,5 @@
-//! The published web app in two browsers' profiles, served by the server that it syncs with.
+//! A test of the published web app in two browser profiles, served by the server that it syncs
+//! with.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,11 +9,11 @@ use crate::budget_client::{BudgetClient, BudgetLibrary, BudgetLocation};
 
 const PASSWORD: &str = "correct horse";
 
-/// What the page of an account shows.
+/// The contents of an account's page.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 struct AccountPageText {
     balance: String,
-    /// Notes and payment.
+    /// The notes and the payment of each row.
     rows: Vec<(String, String)>,
 }
 
@@ -52,7 +53,7 @@ fn check_two_profiles(kind: ActualServerKind) {
         check_page(client, "-15.34", &[("bread", "3.00"), ("rent of May", "12.34")]);
     }
 
-    // What the browsers have made, another client can read.
+    // Another client can read the browsers' changes.
     let mut eve = sign_in(BudgetLibrary::Api, "eve");
     let listed = eve.files().remove(0);
     eve.open(&BudgetLocation { file: listed.file, group: listed.group.unwrap() }, None);

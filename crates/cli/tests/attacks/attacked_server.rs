@@ -1,4 +1,4 @@
-//! The server that is attacked.
+//! The server under attack: a running `warren serve` with open registration.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -14,22 +14,22 @@ use crate::raw_client::{RawHttpClient, address};
 
 pub(crate) const ADMIN: &str = "the-operators-token-of-this-test";
 
-/// A running `warren serve` with open registration; it ends with this value.
+/// A running `warren serve` with open registration, which is killed on drop.
 pub(crate) struct AttackedServer {
     child: Child,
     pub(crate) port: u16,
-    /// Of the gateway for Actual's apps.
+    /// The port of the gateway for Actual's apps.
     pub(crate) gateway_port: u16,
     _folder: TempDir,
 }
 
-/// The binary of these tests, or an older one beside which it is set.
+/// Returns the binary of these tests, or an older one to compare it with.
 fn warren() -> PathBuf {
     let other = std::env::var_os("WARREN_ATTACKED").map(PathBuf::from);
     other.unwrap_or(env!("CARGO_BIN_EXE_warren").into())
 }
 
-/// Whether its room for bodies and answers can be set.
+/// Returns whether the binary has a setting for the memory of bodies and answers.
 pub(crate) fn knows_room() -> bool {
     let help = Command::new(warren()).args(["serve", "--help"]).output().unwrap();
     String::from_utf8_lossy(&help.stdout).contains("--body-memory-mib")
@@ -74,20 +74,20 @@ impl AttackedServer {
         SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.gateway_port)
     }
 
-    /// Ends it, and with it what attackers wait for.
+    /// Kills the server, which also ends the attackers' waits.
     pub(crate) fn end(&self) {
         let id = i32::try_from(self.child.id()).unwrap();
         kill_process(Pid::from_raw(id).unwrap(), Signal::KILL).unwrap();
     }
 
-    /// Accounts that there are.
+    /// Returns the number of accounts.
     pub(crate) fn accounts_count(&self) -> u64 {
         let mut operator = RawHttpClient::new(address(1), self.address());
         let overview = operator.ask("GET", "/v1/admin/overview", ADMIN, &Value::Null).unwrap();
         overview.1["accounts_count"].as_u64().unwrap()
     }
 
-    /// The most memory that it has had, in MiB.
+    /// Returns the peak of the server's memory, in MiB.
     pub(crate) fn memory_high_mib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -97,7 +97,7 @@ impl AttackedServer {
 
 impl Drop for AttackedServer {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The server may have ended already.
         drop(self.child.kill());
         self.child.wait().unwrap();
     }

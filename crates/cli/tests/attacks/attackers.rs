@@ -1,4 +1,4 @@
-//! Attackers, each on a thread of its own.
+//! Runs attackers, each on a thread of its own, while an honest user works.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use rustix::process::setpriority_process;
 
-/// As `nice` has it.
+/// The lowest priority, as `nice` numbers it.
 const PRIORITY_LOWEST: i32 = 19;
 
-/// Runs attackers until the honest user is done; how many of their attempts were answered.
+/// Runs attackers until the honest user is done; also returns how many of their attempts were
+/// answered.
 pub(crate) fn beside<T>(
     attackers: usize,
     attack: impl Fn(usize) + Sync,
@@ -21,7 +22,8 @@ pub(crate) fn beside<T>(
         for number in 0..attackers {
             let (is_over, attempts, attack) = (&is_over, &attempts, &attack);
             scope.spawn(move || {
-                // They have machines of their own.
+                // Real attackers have machines of their own, so they must not slow down the honest
+                // user here.
                 setpriority_process(None, PRIORITY_LOWEST).unwrap();
                 while !is_over.load(Ordering::Relaxed) {
                     attack(number);
@@ -29,9 +31,9 @@ pub(crate) fn beside<T>(
                 }
             });
         }
-        // Under attack for a while.
+        // The attack runs for a while first.
         thread::park_timeout(Duration::from_secs(4));
-        // What fails here must not let the attack go on for ever.
+        // A failure here must not let the attack run forever.
         let done = catch_unwind(AssertUnwindSafe(honest));
         is_over.store(true, Ordering::Relaxed);
         done.unwrap_or_else(|failure| resume_unwind(failure))

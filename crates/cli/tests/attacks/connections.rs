@@ -1,4 +1,4 @@
-//! Whoever connects and says nothing, or listens to everything.
+//! Attacks by clients that connect and send nothing, or that subscribe to every event.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -9,13 +9,13 @@ use crate::attackers::beside;
 use crate::count;
 use crate::raw_client::{HonestUser, address, connect, head};
 
-/// Few enough for a test to take them all.
+/// Starts a server with few enough connections for a test to take all of them.
 fn target() -> (AttackedServer, usize) {
     let connections = count(400, 10_000);
     (AttackedServer::start(&["--connections-max", &connections.to_string()]), connections)
 }
 
-/// Half a request's head, from one of so many addresses.
+/// Sends half of a request's head, from one of `addresses` addresses.
 fn half_open(target: &AttackedServer, number: usize, addresses: usize) -> Option<TcpStream> {
     let from = address(u16::try_from(100 + number % addresses).unwrap());
     let mut stream = connect(from, target.address()).ok()?;
@@ -33,7 +33,7 @@ fn half_open_connections_of_one_address_leave_room() {
     drop(held);
 }
 
-/// From many addresses they take every place; but they lose it to whoever comes.
+/// Connections from many addresses take every place, but each newcomer displaces one of them.
 #[test]
 fn half_open_connections_of_many_addresses_leave_room() {
     let (target, connections) = target();
@@ -45,7 +45,7 @@ fn half_open_connections_of_many_addresses_leave_room() {
     drop(held);
 }
 
-/// Connects, sends this, and from then on a part each second, until the server closes.
+/// Connects and sends `opening`, and from then on `part` each second, until the server closes.
 fn trickle(target: &AttackedServer, from: Ipv4Addr, opening: &[u8], part: &[u8]) {
     let Ok(mut stream) = connect(from, target.address()) else { return };
     stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
@@ -59,8 +59,8 @@ fn trickle(target: &AttackedServer, from: Ipv4Addr, opening: &[u8], part: &[u8])
     }
 }
 
-/// Who comes needs a place at once, though those in whose hands all places are open theirs again as
-/// soon as they have lost them.
+/// Checks that a newcomer gets a connection at once, although the attackers, who hold all
+/// connections, reopen theirs as soon as they lose them.
 fn check_trickles(networks: usize, opening: &str, part: &str, attack: &str) {
     let connections = count(400, 1_000);
     let target = AttackedServer::start(&["--connections-max", &connections.to_string()]);
@@ -73,7 +73,8 @@ fn check_trickles(networks: usize, opening: &str, part: &str, attack: &str) {
     };
     beside(connections, trickle, || {
         ada.measure_connections().report(attack, &quiet, &target);
-        // Before his request has arrived, so many may have come there that his place is lost again.
+        // Bob is in an attacker's network: before his request arrives, enough new connections may
+        // have come from there that his is closed again.
         bob.measure_retries().report(&format!("{attack}, one of them his"), &quiet, &target);
         target.end();
     });
@@ -111,13 +112,13 @@ fn listeners_cost_others_nothing() {
     drop(held);
 }
 
-/// Listens, and returns the connection with the first line of the answer.
+/// Subscribes to events, and returns the connection with the first line of the answer.
 fn listen(target: &AttackedServer, from: Ipv4Addr, token: &str) -> (TcpStream, String) {
     let mut stream = connect(from, target.address()).unwrap();
     let head = head("GET", "/v1/sync/events", token, 0);
     let mut line = String::new();
     if stream.write_all(head.as_bytes()).is_ok() {
-        // A connection that is closed for another says nothing.
+        // A connection that is closed in favor of another gets no answer.
         drop(BufReader::new(stream.try_clone().unwrap()).read_line(&mut line));
     }
     (stream, line)
@@ -134,7 +135,8 @@ fn listeners_of_many_networks_leave_room_to_listen() {
         let mallory = HonestUser::register(&target, &format!("mallory{number}"), from);
         held.extend((0..15).map(|_| listen(&target, from, &mallory.token)));
     }
-    // All that may listen, and connections are left, so that none is closed for a newcomer.
+    // All attackers may subscribe, and there are connections left, so that none is closed for a
+    // newcomer.
     let listening = held.iter().filter(|(_, line)| line.contains(" 200 ")).count();
     assert_eq!(listening, 180, "of the attackers listen");
     let (_honest, line) = listen(&target, address(2), &ada.token);

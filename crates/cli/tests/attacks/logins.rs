@@ -1,4 +1,4 @@
-//! Whoever guesses passwords, or makes accounts without end.
+//! Attacks by clients that guess passwords, or that create accounts without end.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,13 +12,14 @@ use crate::attackers::beside;
 use crate::raw_client::{HonestUser, PASSWORD, RawHttpClient, address};
 use crate::{count, is_long};
 
-/// In which the right password passes, whatever is attacked: looked at in the long form, on a machine
-/// that does nothing else. The server itself refuses who has waited for 20 s.
+/// The time limit of a login with the right password under any attack. It is checked only in the
+/// long form, on an otherwise idle machine. The server itself refuses a login that has waited for
+/// 20 s.
 const LOGIN_TIME_MAX: Duration = Duration::from_secs(10);
-/// How often somebody is refused who comes back as told.
+/// The maximum number of refusals of a user who waits as long as the server asks.
 const REFUSED_COUNT_MAX: usize = 2;
 
-/// Tries a wrong password once, which nobody has tried; if that is refused, not again at once.
+/// Tries a wrong password that was never tried before; pauses after a refusal.
 fn guess(target: &AttackedServer, login: &str, from: Ipv4Addr) {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let password = format!("not the password {}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -28,7 +29,7 @@ fn guess(target: &AttackedServer, login: &str, from: Ipv4Addr) {
     }
 }
 
-/// Logs in with the right password, as often as that, each time within its time.
+/// Logs in repeatedly with the right password, and checks the time of each login.
 #[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]
 fn check_logins(target: &AttackedServer, login: &str, from: Ipv4Addr, attack: &str) {
     let mut client = RawHttpClient::new(from, target.address());
@@ -43,7 +44,8 @@ fn check_logins(target: &AttackedServer, login: &str, from: Ipv4Addr, attack: &s
     assert!(worst < LOGIN_TIME_MAX || !is_long(), "{attack}: {worst:?}");
 }
 
-/// Logs in and, if that is refused for others' sake, comes back as told; each time from an address.
+/// Logs in from each address. If other clients' logins cause a refusal, it waits as long as the
+/// server asks and tries again.
 #[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]
 fn check_returns(
     target: &AttackedServer,
@@ -80,8 +82,8 @@ fn guesses_from_many_networks_keep_the_owner_out_nowhere() {
     });
 }
 
-/// So many networks keep the queue full: each with as many connections as are free of pauses, each
-/// at names of its own.
+/// Checks logins while networks keep the queue full. Each network has as many connections as may
+/// log in without a pause, each with login names of its own.
 fn check_full_queue(networks: usize) {
     const CONNECTIONS: usize = 19;
     let target = AttackedServer::start(&[]);
@@ -109,7 +111,7 @@ fn many_networks_that_keep_the_queue_full_keep_nobody_out() {
     }
 }
 
-/// So many in the owner's own network guess without a pause.
+/// Checks logins while `guessers` clients in the owner's own network guess without a pause.
 fn check_guesses_at_home(guessers: usize) {
     let target = AttackedServer::start(&[]);
     HonestUser::register(&target, "ada", address(2));
@@ -194,7 +196,7 @@ fn making_accounts_keeps_nobody_from_logging_in() {
         check_logins(&target, "ada", address(3), "accounts without end, from a new network");
     });
     assert!(number.into_inner() > 10, "the attack was none");
-    // One address makes no more than it may.
+    // One address creates no more accounts than its limit.
     let made = target.accounts_count();
     assert!(made < 100, "{made} accounts");
 }

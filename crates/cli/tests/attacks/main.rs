@@ -1,10 +1,11 @@
-//! Attacks on the shipped binary, with an honest user beside each who must not notice: clients that
-//! promise and do not send, ask and do not read, connect and say nothing, and guess passwords.
+//! These tests attack the shipped binary while an honest user, who must not notice it, uses the
+//! server: with clients that announce bodies and do not send them, that request and do not read,
+//! that connect and send nothing, and that guess passwords.
 //!
 //! Every client has an address of its own in 127.0.0.0/8. `WARREN_ATTACKS=long` attacks with the
-//! numbers that are in the documents, and prints what the honest user has measured; without it
-//! there is enough of each to see that the limits hold. `WARREN_ATTACKED` names another binary, such
-//! as an older one to compare with.
+//! numbers that the documents state, and prints what the honest user has measured; without it
+//! there are enough attackers to see that the limits hold. `WARREN_ATTACKED` names another binary,
+//! such as an older one to compare with.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the honest user measures")]
@@ -16,7 +17,7 @@ mod logins;
 mod memory;
 mod raw_client;
 
-/// `short`, or in the long form `long`.
+/// Returns `short`, or `long` in the long form.
 fn count(short: usize, long: usize) -> usize {
     if is_long() { long } else { short }
 }

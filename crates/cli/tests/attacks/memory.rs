@@ -1,4 +1,4 @@
-//! Whoever promises, does not read, or sends forms without end.
+//! Attacks by clients that announce bodies, that do not read answers, or that send endless forms.
 
 use std::io::{Read, Write};
 use std::thread;
@@ -9,12 +9,14 @@ use crate::count;
 use crate::raw_client::{HonestUser, address, connect, connect_with, head};
 
 const MIB: usize = 1 << 20;
-/// One account's bodies wait for each other a minute at most, then end in five seconds.
+/// The time limit under slow bodies. Those of one account wait for each other for at most a
+/// minute, and then end within five seconds.
 const SLOW_TIME_MAX: Duration = Duration::from_mins(2);
-/// What the server may have in all: the room for bodies and answers that it is given, twice as much
-/// for what lies around it, and what it has when nothing happens.
+/// The most memory that the server may use: 128 MiB of budget for bodies and answers, twice as
+/// much for what surrounds them, and the memory of an idle server.
 const MEMORY_MIB_MAX: u64 = 3 * 128 + 128;
-/// The room. The gateway's largest request is lowered to fit.
+/// The options that set the memory budget. The gateway's largest request is lowered to fit into
+/// it.
 const ROOM: &[&str] = &["--body-memory-mib", "128", "--actual-budget-sync-bytes-max", "16777216"];
 
 fn target() -> AttackedServer {
@@ -74,7 +76,7 @@ fn slow_bodies_hold_up_nobody_and_end() {
     check_memory(&target);
 }
 
-/// Somebody with a full vault.
+/// Registers a user and fills the user's vault.
 fn hoarder(target: &AttackedServer, pages: usize) -> HonestUser {
     let mut hoarder = HonestUser::register(target, "hoarder", address(9));
     for _ in 0..pages {
@@ -84,7 +86,7 @@ fn hoarder(target: &AttackedServer, pages: usize) -> HonestUser {
     hoarder
 }
 
-/// Asks and reads nothing, as often as that.
+/// Sends `count` requests whose answers are not read.
 fn ask_and_do_not_read(target: &AttackedServer, hoarder: &HonestUser, path: &str, count: usize) {
     let mut ada = HonestUser::register(target, "ada", address(2));
     let quiet = ada.measure();
@@ -99,7 +101,7 @@ fn ask_and_do_not_read(target: &AttackedServer, hoarder: &HonestUser, path: &str
     ada.measure().report(&format!("{count} unread answers to {path}"), &quiet, target);
     check_memory(target);
     drop(held);
-    // What they held is there again.
+    // The memory of these answers is free again.
     ada.push();
 }
 
@@ -138,7 +140,7 @@ fn forms_without_a_token_are_small() {
         .map(|_| {
             let mut stream = connect(address(9), target.gateway()).unwrap();
             let head = head("POST", "/account/login", "", MIB);
-            // It is refused before all of it is sent.
+            // The server refuses the request before all of it is sent.
             drop(stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)));
             stream
         })
@@ -147,7 +149,7 @@ fn forms_without_a_token_are_small() {
     check_memory(&target);
     for stream in &mut held {
         let mut answer = Vec::new();
-        // Whatever was answered may be lost with the connection.
+        // The connection's end may have discarded the answer.
         drop(stream.read_to_end(&mut answer));
         let answer = String::from_utf8_lossy(&answer);
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413 "), "{answer}");

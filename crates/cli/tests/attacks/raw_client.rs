@@ -14,21 +14,21 @@ use crate::attacked_server::AttackedServer;
 
 pub(crate) const PASSWORD: &str = "a pass-phrase of one's own";
 
-/// What an answer is waited for at most; the test has failed long before.
+/// The longest wait for an answer; the test has failed long before.
 const ANSWER_TIME_MAX: Duration = Duration::from_mins(2);
 
-/// An address of this machine.
+/// Returns an address of this machine.
 pub(crate) fn address(number: u16) -> Ipv4Addr {
     let [high, low] = number.to_be_bytes();
     Ipv4Addr::new(127, 9, high, low)
 }
 
-/// A connection from an address.
+/// Connects from an address.
 pub(crate) fn connect(from: Ipv4Addr, to: SocketAddrV4) -> Result<TcpStream> {
     connect_with(from, to, None)
 }
 
-/// One whose system takes only so many bytes for it.
+/// Connects with a receive buffer of at most `receive_bytes`.
 pub(crate) fn connect_with(
     from: Ipv4Addr,
     to: SocketAddrV4,
@@ -45,7 +45,7 @@ pub(crate) fn connect_with(
     Ok(socket.into())
 }
 
-/// A request's head; the body's length is a promise.
+/// Returns a request's head; it announces a body of `body_bytes`.
 pub(crate) fn head(method: &str, path: &str, token: &str, body_bytes: usize) -> String {
     format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
@@ -53,12 +53,12 @@ pub(crate) fn head(method: &str, path: &str, token: &str, body_bytes: usize) -> 
     )
 }
 
-/// A client with a connection that is kept.
+/// A client that keeps its connection.
 pub(crate) struct RawHttpClient {
     from: Ipv4Addr,
     to: SocketAddrV4,
     connection: Option<BufReader<TcpStream>>,
-    /// What the last answer told it to wait.
+    /// The wait that the last answer asked for.
     retry_after: Option<Duration>,
 }
 
@@ -67,7 +67,7 @@ impl RawHttpClient {
         Self { from, to, connection: None, retry_after: None }
     }
 
-    /// A status and a body.
+    /// Sends a request; returns the status and the body.
     pub(crate) fn ask(
         &mut self,
         method: &str,
@@ -78,7 +78,7 @@ impl RawHttpClient {
         let body = body.to_string();
         let request = head(method, path, token, body.len()) + &body;
         if let Some(kept) = self.connection.take() {
-            // A server closes connections that nothing comes over, when it has many.
+            // A server that has many connections closes idle ones.
             if let Ok(answer) = self.ask_on(kept, &request) {
                 return Ok(answer);
             }
@@ -105,15 +105,16 @@ impl RawHttpClient {
         self.ask("POST", path, token, body)
     }
 
-    /// Logs in with a password; the status, and the device's token.
+    /// Logs in with a password; returns the status, and the device's token.
     pub(crate) fn log_in(&mut self, login: &str, password: &str) -> Result<(u16, String)> {
         let device = json!({ "login": login, "password": password, "name": "a device" });
         let (status, answer) = self.post("/v1/devices", "", &device)?;
         Ok((status, answer["token"].as_str().unwrap_or_default().to_owned()))
     }
 
-    /// Logs in, and if that is refused for others' sake, again when it is told to; how often it was
-    /// refused, and how long all of it took. Gives up after a while.
+    /// Logs in, and after a refusal because of other clients' logins waits as long as the server
+    /// asks and tries again. Returns the number of refusals and the total time. Gives up after a
+    /// while.
     pub(crate) fn log_in_as_told(&mut self, login: &str, password: &str) -> (usize, Duration) {
         let begun = Instant::now();
         let mut refused = 0;
@@ -132,12 +133,12 @@ impl RawHttpClient {
     }
 }
 
-/// What an answer begins with.
+/// The head of an answer.
 struct ResponseHead {
     status: u16,
-    /// Of the body, in bytes.
+    /// The length of the body in bytes.
     length: usize,
-    /// Whether the connection stays.
+    /// Whether the connection stays open.
     is_kept: bool,
     retry_after: Option<Duration>,
 }
@@ -164,7 +165,7 @@ fn read_head(connection: &mut BufReader<TcpStream>) -> Result<ResponseHead> {
     }
 }
 
-/// Somebody who does what the server is there for.
+/// A user who uses the server as intended.
 pub(crate) struct HonestUser {
     client: RawHttpClient,
     pub(crate) login: String,
@@ -173,7 +174,7 @@ pub(crate) struct HonestUser {
 }
 
 impl HonestUser {
-    /// Makes an account and registers a device, from this address.
+    /// Creates an account and registers a device, from this address.
     pub(crate) fn register(target: &AttackedServer, login: &str, from: Ipv4Addr) -> Self {
         let mut client = RawHttpClient::new(from, target.address());
         let account = json!({ "login": login, "password": PASSWORD });
@@ -184,7 +185,7 @@ impl HonestUser {
         Self { client, login: login.to_owned(), token, counter: 0 }
     }
 
-    /// Pushes a message, which must be stored; how long it took.
+    /// Pushes a message, which must be stored; returns how long it took.
     pub(crate) fn push(&mut self) -> Duration {
         let begun = Instant::now();
         let (status, answer) = self.try_push(b"an honest change").unwrap();
@@ -204,12 +205,12 @@ impl HonestUser {
         self.client.post("/v1/sync/delta", &self.token, &messages)
     }
 
-    /// How long pushes take.
+    /// Measures how long pushes take.
     pub(crate) fn measure(&mut self) -> SortedLatencies {
         SortedLatencies::of(|| self.push())
     }
 
-    /// How long pushes take, each on a connection of its own.
+    /// Measures how long pushes take, each on a connection of its own.
     pub(crate) fn measure_connections(&mut self) -> SortedLatencies {
         SortedLatencies::of(|| {
             self.client.connection = None;
@@ -217,7 +218,7 @@ impl HonestUser {
         })
     }
 
-    /// The same of a device, which tries again when its connection is closed or refused.
+    /// Measures pushes of a device that tries again when its connection is closed or refused.
     pub(crate) fn measure_retries(&mut self) -> SortedLatencies {
         SortedLatencies::of(|| {
             let begun = Instant::now();
@@ -233,7 +234,7 @@ impl HonestUser {
     }
 }
 
-/// In order.
+/// Latencies in ascending order.
 pub(crate) struct SortedLatencies(Vec<Duration>);
 
 impl SortedLatencies {
@@ -243,8 +244,8 @@ impl SortedLatencies {
         Self(all)
     }
 
-    /// Prints how the user's pushes went, beside how they went when nobody attacked. Those that
-    /// took longest must have been far from any of the limits that are attacked.
+    /// Prints the latencies of the user's pushes, and those without an attack for comparison. The
+    /// longest ones must have been far from any of the attacked limits.
     #[expect(clippy::print_stdout, reason = "the figures are what a long run is for")]
     pub(crate) fn report(&self, attack: &str, quiet: &Self, target: &AttackedServer) {
         let ms = |latencies: &Self, percent: usize| {

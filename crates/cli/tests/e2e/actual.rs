@@ -1,4 +1,4 @@
-//! Actual's apps under a path of the server's own address, beside its API.
+//! Tests of Actual's apps under a path of the server's own address, next to its API.
 
 use std::fs;
 
@@ -28,13 +28,13 @@ fn apps_come_in_under_a_path_and_the_api_stays_where_it_is() {
     let (status, answer) = post(&at("/sync/user-get-key"), token, &json!({"fileId": "none"}));
     assert_eq!((status, answer), (400, json!("file-not-found")));
     assert_eq!(post(&at("/nothing"), token, &json!({})).0, 404);
-    // An app's token opens nothing of the API, which is not below the path either.
+    // An app's token gives no access to the API, which does not exist below the path either.
     assert!(server.get("/healthz").contains("ok"));
     assert_eq!(post(&at("/v1/sync/delta"), token, &json!({})).0, 404);
     let bearer = ureq::get(format!("{}/v1/devices", server.address));
     let refused = bearer.header("authorization", format!("Bearer {token}")).call();
     assert!(matches!(refused, Err(ureq::Error::StatusCode(401))), "{refused:?}");
-    // Counted by route.
+    // Requests are counted by route.
     let metrics = server.get("/metrics");
     assert!(metrics.contains(r#"route="/actual/account/bootstrap""#), "{metrics}");
 }
@@ -109,13 +109,13 @@ fn a_trusted_proxy_logs_people_in() {
     let server = start("127.0.0.1");
     let bootstrap = format!("{}/actual/account/bootstrap", server.address);
     assert_eq!(post(&bootstrap, "", &json!({"password": "a"})).0, 200);
-    // As the web app asks.
+    // The web app sends this request.
     let app = json!({"password": "", "loginMethod": "header"});
     assert_eq!(login(&server, Some("a"), &app), refused(200, "none"));
     assert_eq!(login(&server, Some("a"), &json!({})), refused(200, "none"));
     assert_eq!(login(&server, Some("b"), &app), refused(400, "invalid-password"));
     assert_eq!(login(&server, None, &app), refused(200, "invalid-header"));
-    // A person may still type it.
+    // A person may still type the password.
     let typed = json!({"password": "a", "loginMethod": "password"});
     assert_eq!(login(&server, None, &typed), refused(200, "none"));
     let told = server.get("/actual/account/needs-bootstrap");
@@ -130,7 +130,7 @@ fn a_trusted_proxy_logs_people_in() {
     assert_eq!(login(&server, None, &typed), refused(200, "none"));
 }
 
-/// What `/info` says, with a web app whose package has this description.
+/// Returns the version in `/info`, with a web app whose package has this description.
 fn version_with(package: &str) -> String {
     let place = SyncFixture::new();
     let web = place.at("package/build");

@@ -1,4 +1,4 @@
-//! What a thief of the server's disk finds: no word of what its users store, and no key to it.
+//! Tests what a thief of the server's disk finds: no word of its users' data, and no key to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::processes::{json, shell, sql, start, warren};
 use crate::random::SplitMixRng;
 
 const DEVICE: &str = "Ada's secret machine";
-/// What Chinook holds: an album, an e-mail address, a street, a table's and a column's name, a
+/// Contents of Chinook: an album, an e-mail address, a street, a table's and a column's name, a
 /// declaration.
 const KNOWN: &[&str] = &[
     "For Those About To Rock",
@@ -25,12 +25,12 @@ const KNOWN: &[&str] = &[
     "written while the server died",
 ];
 
-/// The files that hold one of these in their raw bytes, with what they hold.
+/// Returns the names of the files that contain a needle in their raw bytes, with the needle.
 fn finds(files: &[PathBuf], needles: &[Vec<u8>]) -> Vec<(String, String)> {
     let needles: Vec<String> = needles.iter().map(|needle| latin(needle)).collect();
     let mut found = Vec::new();
     for file in files {
-        // A journal may go away between the listing and the look.
+        // A journal may disappear between the listing and the read.
         let Ok(bytes) = fs::read(file) else { continue };
         let text = latin(&bytes);
         let name = file.file_name().unwrap().to_string_lossy();
@@ -40,8 +40,8 @@ fn finds(files: &[PathBuf], needles: &[Vec<u8>]) -> Vec<(String, String)> {
     found
 }
 
-/// Bytes as characters of the same numbers: `str` has the standard library's fast search, slices
-/// have none.
+/// Converts bytes to characters of the same numbers: the standard library has a fast search for
+/// `str`, but not for slices.
 fn latin(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
@@ -50,7 +50,7 @@ fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
-/// A secret in the forms in which a program might have written it.
+/// Returns a secret in the forms in which a program might have written it.
 fn forms(secret: &[u8]) -> Vec<Vec<u8>> {
     let hex = hex(secret);
     let upper = hex.to_uppercase();
@@ -64,7 +64,8 @@ fn check_nothing_in(place: &SyncFixture, needles: &[Vec<u8>], when: &str) {
     assert_eq!(finds(&files, needles), [], "{when}");
 }
 
-/// Two devices, edits, another password, a revoked device: everything that makes the server write.
+/// Uses two devices, edits, another password and a revoked device: everything that makes the
+/// server write.
 fn session(place: &SyncFixture, a: &str, address: &str) -> Vec<Vec<u8>> {
     track_all(a);
     json(&[&["sync", a, "--device-name", DEVICE], &place.first_time(address)[..]].concat());
@@ -90,7 +91,7 @@ fn session(place: &SyncFixture, a: &str, address: &str) -> Vec<Vec<u8>> {
     needles
 }
 
-/// Pushes, and kills the server at a random byte of it.
+/// Syncs a change, and kills the server at a random byte of it.
 fn kill_while_syncing(
     place: &SyncFixture,
     a: &str,
@@ -136,10 +137,10 @@ fn no_file_of_the_server_holds_a_word_or_a_key_of_its_users() {
     server.stop();
     check_nothing_in(&place, &needles, "the server was stopped");
 
-    // The search finds what is there: in the device's file, which is plain.
+    // The search does find contents: in the device's file, which is plain.
     let found = finds(&[PathBuf::from(&a)], &needles);
     for known in KNOWN.iter().chain(&["a new composer", DEVICE, &token(&a)]) {
-        // An index or a free page may hold it too; once is what counts.
+        // An index or a free page may have it too; one match is enough.
         assert!(found.iter().any(|(_, needle)| needle == known), "{known} in {found:?}");
     }
     let secret = |needle: &str| found.iter().any(|(_, found)| found == needle);

@@ -1,4 +1,4 @@
-//! `warren bench` as a whole, small: every table, every format.
+//! Tests of `warren bench` as a whole, with small workloads: every table, every format.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::fixture::DISK;
 use crate::processes::{json, warren};
 
-/// That others may enter: PostgreSQL runs as a user of its own where we are root.
+/// Creates a folder that others may enter: under root, PostgreSQL runs as a user of its own.
 pub(crate) fn folder() -> TempDir {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o755)).tempdir_in(DISK).unwrap()
 }
@@ -98,7 +98,7 @@ fn tps_refuses_a_table_that_does_not_fit_on_the_disk() {
     assert!(fs::read_dir(path).unwrap().next().is_none(), "nothing was begun");
 }
 
-/// Runs `warren bench`, small, with its files and results in the folder.
+/// Runs a small `warren bench`, with its files and results in the folder.
 pub(crate) fn bench(name: &str, folder: &Path, more: &[&str]) -> Value {
     let path = folder.to_str().unwrap();
     let common = ["bench", name, "--work-dir", path, "--report-dir", path];
@@ -110,7 +110,8 @@ pub(crate) fn bench(name: &str, folder: &Path, more: &[&str]) -> Value {
     report
 }
 
-/// Every row was measured in every round, and has these figures; latencies stand apart.
+/// Checks that every row was measured in every round and has these metrics, and latencies exactly
+/// if they are requests.
 pub(crate) fn check_rows(report: &Value, rounds: usize, metrics: &[&str], is_request: bool) {
     for table in report["tables"].as_array().unwrap() {
         for row in table["rows"].as_array().unwrap() {

@@ -1,7 +1,7 @@
-//! `warren bench actual`, small: every table, both servers.
+//! Tests of a small `warren bench actual`: every table, both servers.
 //!
-//! In place of the published server there is a stand-in that starts another Warren: what is tested
-//! is the benchmark, which takes a minute to install the published one.
+//! A stand-in that starts another Warren replaces the published server, which takes a minute to
+//! install: the benchmark is tested here, not that server.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
-//! `warren bench browser`, small: every table, every row.
+//! Tests of a small `warren bench browser`: every table, every row.
 //!
-//! In place of Chromium there is a stand-in that carries plans out with Python's SQLite: what is
-//! tested is the benchmark, which needs npm and a browser for the libraries that it measures.
+//! A stand-in that runs the plans with Python's SQLite replaces Chromium: the benchmark is tested
+//! here, and the libraries that it measures would need npm and a browser.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::bench::{bench, check_rows, folder, names};
 use crate::processes::warren;
 
-/// A driver of Format 12 that hands its plans on to the driver of the lab for Python.
+/// A driver of Format 12 that passes its plans to the lab's driver for Python.
 const STAND_IN: &str = r#"
 import { spawnSync } from "node:child_process";
 const [library, client, ...about] = process.argv.slice(2);

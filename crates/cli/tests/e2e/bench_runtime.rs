@@ -1,7 +1,8 @@
-//! `warren bench runtime` with nothing but the binary, in a folder of its own: what it says where
-//! nothing is set up, what it sets up without npm, and what it measures then.
+//! Tests of `warren bench runtime` with only the binary, in a folder of its own: its message if no
+//! competitor is set up, the competitors that it sets up without npm, and the measurements of
+//! these.
 //!
-//! Nothing is fetched: on the path there is a Python that makes no environments, and nothing else.
+//! These tests download nothing: the path contains only a Python that cannot create environments.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +28,7 @@ const SMALL: [&str; 12] = [
     "0.001",
 ];
 
-/// A machine that has no more than this.
+/// A machine with nothing else installed.
 struct LimitedMachine<'a> {
     folder: &'a Path,
     path: String,

@@ -1,4 +1,4 @@
-//! Certificates for this machine, and what a server shows of them.
+//! Certificates for this machine, and the one that a server presents.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 use crate::fixture::SyncFixture;
 use crate::processes::{CommandOutput, ServeProcess};
 
-/// An authority of one's own, and certificates for 127.0.0.1 that it has signed.
+/// A private authority, and certificates for 127.0.0.1 that it has signed.
 pub(crate) struct TestCertificates<'a> {
     pub(crate) place: &'a SyncFixture,
     pub(crate) authority: String,
     pub(crate) authority_key: String,
-    /// Where the server looks.
+    /// The certificate file that the server reads.
     pub(crate) certificate: String,
     pub(crate) key: String,
 }
@@ -45,7 +45,7 @@ impl<'a> TestCertificates<'a> {
         Self { place, authority, authority_key, certificate, key }
     }
 
-    /// Puts a certificate with this serial number, and its key, in place.
+    /// Installs a certificate with this serial number, and its key.
     pub(crate) fn issue(&self, serial: &str) {
         let at = |name| self.place.at(name);
         let (request, extensions, new_key) = (at("request.pem"), at("san.txt"), at("new-key.pem"));
@@ -87,7 +87,7 @@ impl<'a> TestCertificates<'a> {
         fs::rename(new, &self.certificate).unwrap();
     }
 
-    /// The serial number of the certificate that the server shows.
+    /// Returns the serial number of the certificate that the server presents.
     pub(crate) fn shown(&self, server: &ServeProcess) -> String {
         let address = server.host_and_port();
         let shown = openssl(&["s_client", "-connect", address, "-CAfile", &self.authority]);

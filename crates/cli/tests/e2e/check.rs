@@ -1,6 +1,6 @@
-//! `warren tune --emit … --check`, run by each framework on a connection that it made as its other
-//! snippet says; and what `warren doctor --settings` makes of what is printed. Drift's is not run, for
-//! want of Dart.
+//! Tests of `warren tune --emit … --check`: each framework runs it on a connection that its other
+//! snippet opened, and `warren doctor --settings` judges the output. Drift's snippet is not run,
+//! because Dart is missing.
 
 #[expect(unreachable_pub, reason = "it is a snippet for a program of one's own")]
 #[expect(clippy::print_stdout, reason = "printing is what it is for")]
@@ -19,14 +19,14 @@ use crate::emit::{emit, installed, root, rusqlite_all};
 use crate::fixture::SyncFixture;
 use crate::processes::{json, python, sql, warren, with_input};
 
-/// What a snippet is to be called with, and what stands around it.
+/// The code around a framework's snippet that calls it.
 struct SnippetCaller {
     framework: &'static str,
     before: &'static str,
     after: &'static str,
 }
 
-/// The snippet, where it is called.
+/// Returns the snippet with the code that calls it.
 fn called(caller: &SnippetCaller) -> String {
     let emitted = json(&["tune", "--emit", caller.framework, "--check"]);
     let code = emitted["code"].as_str().unwrap();
@@ -35,7 +35,7 @@ fn called(caller: &SnippetCaller) -> String {
     format!("{}{code}{}", caller.before, caller.after)
 }
 
-/// What a connection under the profile `all` prints, is judged as what it is.
+/// Checks the output of a connection under the profile `all`, and the doctor's judgment of it.
 #[track_caller]
 fn check(framework: &str, folder: &TempDir, printed: &str) {
     let at = |name: &str| folder.path().join(name).display().to_string();
@@ -61,7 +61,7 @@ fn check(framework: &str, folder: &TempDir, printed: &str) {
     let compiled = printed.lines().filter(|line| line.starts_with("compile_options="));
     assert!(compiled.count() > 5, "{printed}");
 
-    // What the libraries are is not the settings' fault; and not every program closes its file.
+    // These findings concern the library, not the settings; and not every program closes its file.
     let of_library = ["sqlite_faulty", "double_quoted_strings", "wal_left_behind"];
     let codes = |settings: &str| {
         let ran = warren(&["doctor", &file, "--settings", settings, "--json"]);
@@ -91,7 +91,7 @@ fn run(command: &mut Command, folder: &TempDir) -> String {
     with_input(command, "").succeeded().stdout
 }
 
-/// The snippets behind each other, in one file.
+/// Creates a folder with a file that contains both snippets.
 fn appended(caller: &SnippetCaller, name: &str) -> TempDir {
     let folder = emit("all", caller.framework, name);
     let path = folder.path().join(name);
@@ -186,14 +186,14 @@ func main() {
     check("go", &folder, &printed);
 }
 
-/// Where this test is to print the settings of its own connection: it runs itself.
+/// The file into which this test prints the settings of its own connection, when it runs itself.
 const HERE: &str = "WARREN_TEST_CHECK_FILE";
 
 #[test]
 fn rusqlite_prints_its_settings() {
     if let Some(path) = std::env::var_os(HERE) {
         let db = rusqlite_all::open(Path::new(&path)).unwrap();
-        // Behind what libtest has begun to say.
+        // This ends a line that libtest has begun.
         println!();
         rusqlite_check::print_settings(&db).unwrap();
         return;
@@ -233,7 +233,7 @@ fn settings_that_cannot_be_read_are_refused_with_their_line() {
     doctor(&["--settings", &place.write("long.txt", &"x=1\n".repeat(20_000))])
         .refused("invalid_settings");
     assert_eq!(doctor(&["--settings", &place.at("none.txt")]).status.code(), Some(1));
-    // One connection has one file.
+    // A connection has one file.
     assert_eq!(doctor(&[&place.chinook("b.db"), "--settings", &settings]).status.code(), Some(2));
 
     sql(&file, "PRAGMA journal_mode = WAL");

@@ -1,4 +1,5 @@
-//! What holds for every command: help with an example, one JSON value, codes, exit statuses.
+//! Tests of properties that every command has: help with an example, one JSON value, codes, exit
+//! statuses.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +9,7 @@ use serde_json::Value;
 use crate::fixture::{SyncFixture, devices, sync, track_all};
 use crate::processes::{json, sql, warren, warren_asking};
 
-/// Every command, as `--help` lists them.
+/// Returns every command that `--help` lists.
 pub(crate) fn commands(above: &[String]) -> Vec<Vec<String>> {
     let mut arguments: Vec<&str> = above.iter().map(String::as_str).collect();
     arguments.push("--help");
@@ -45,7 +46,8 @@ fn the_help_of_every_command_has_an_example_of_it() {
     }
 }
 
-/// One JSON value on one line, and the same command prints something for people.
+/// Checks that a command prints one JSON value on one line with `--json`, and a text for people
+/// without.
 #[track_caller]
 fn check_json(arguments: &[&str]) -> Value {
     let ran = warren(&[arguments, &["--json"]].concat()).succeeded();
@@ -160,7 +162,7 @@ fn the_password_is_read_from_a_pipe_too() {
     let sign_in = ["sync", &a, "--server", &server.address, "--login", "eve", "--json"];
     warren_asking(&sign_in, "another one\n").refused("wrong_password");
     warren_asking(&sign_in, "a pass-phrase of eve's\n").succeeded();
-    // From here on nobody is asked.
+    // From here on the commands do not ask for the password.
     sync(&a);
 }
 
@@ -254,7 +256,7 @@ fn an_account_in_a_directory_that_was_none_says_so() {
     assert_eq!(add("berta").trim_end(), "created account berta");
 }
 
-/// The message of a command that fails with this code.
+/// Returns the message of a command that fails with this code.
 #[track_caller]
 fn refused(arguments: &[&str], code: &str) -> String {
     let ran = warren(&[arguments, &["--json"]].concat());

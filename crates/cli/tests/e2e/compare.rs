@@ -1,4 +1,4 @@
-//! `warren bench compare` on reports that the binary saved.
+//! Tests of `warren bench compare` on reports that the binary saved.
 
 use std::fs;
 use std::path::Path;

@@ -1,11 +1,11 @@
-//! A tracked file that is copied: the copy becomes a device of its own, and no edit is lost.
+//! Tests of a copied tracked file: the copy becomes a device of its own, and no edit is lost.
 
 use crate::fixture::{
     SyncFixture, check_all_sent, check_equal, check_sync_refused, devices, sync, token, track_all,
 };
 use crate::processes::{json, sql, warren};
 
-/// `cp`, as people copy files: the running copy command, not our own code.
+/// Runs `cp`, with which people copy files, instead of code of our own.
 fn copy(from: &str, to: &str) {
     let copied = std::process::Command::new("cp").args(["-p", from, to]).status().unwrap();
     assert!(copied.success());
@@ -20,7 +20,7 @@ fn both_sides_of_a_copy_keep_all_their_edits() {
     let first =
         [&["sync", &a, "--device-name", "desk"], &place.first_time(&server.address)[..]].concat();
     json(&first);
-    // Changes that are noted, not yet sent: they are in both files.
+    // These changes are pending, not yet sent: they are in both files.
     sql(&a, "UPDATE Artist SET Name = 'before the copy' WHERE ArtistId = 1");
     copy(&a, &b);
     sql(
@@ -53,7 +53,8 @@ fn both_sides_of_a_copy_keep_all_their_edits() {
     check_revoked(&a, &b);
 }
 
-/// Two devices with names, tokens and nodes of their own, each knowing which one it is.
+/// Checks that there are two devices with names, tokens and node ids of their own, and that each
+/// file has its own.
 fn check_devices(a: &str, b: &str) {
     let (of_a, of_b) = (devices(a), devices(b));
     let names = |list: &[serde_json::Value]| {
@@ -70,7 +71,8 @@ fn check_devices(a: &str, b: &str) {
     assert_eq!((&a["messages_count"], &a["digest"]), (&b["messages_count"], &b["digest"]));
 }
 
-/// Revoking the original revokes what it registered; the copy's file stays as it is.
+/// Revokes the original, which also revokes the device that it registered; the copy's file stays
+/// unchanged.
 fn check_revoked(a: &str, b: &str) {
     let id = devices(a)[1]["device_id"].as_str().unwrap().to_owned();
     json(&["device", "revoke", &id, a]);

@@ -1,5 +1,5 @@
-//! A wire between a device and the server, which knows when so many bytes have passed: so a process
-//! is killed at a chosen byte of a request or of an answer, and not when a clock says so.
+//! A proxy between a device and the server that counts bytes: a test can kill a process at a
+//! chosen byte of a request or of an answer, and not at some time.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,34 +9,34 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// For so many bytes to pass on a machine that is busy.
+/// The time limit for the bytes to pass, on a busy machine.
 const PASS_TIME_MAX: Duration = Duration::from_mins(5);
 
-/// What ended the wait for a process.
+/// The event that ended the wait for a process.
 pub(crate) enum ProxyEvent {
-    /// So many bytes have passed.
+    /// The awaited number of bytes has passed.
     Passed,
-    /// The process ended before, and had printed this.
+    /// The process ended before that, and had printed this.
     Ended(String),
 }
 
-/// What happens to the bytes behind the last one that was to pass.
+/// The treatment of the bytes after the awaited ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CutAction {
-    /// They are lost, with their connection, when the wait is over: nobody gets further than this
-    /// byte.
+    /// The bytes are held until the wait is over and then lost, with their connection: no process
+    /// gets further than this byte.
     Hold,
-    /// They pass too, so that everybody works on while the process is killed.
+    /// The bytes pass too, so that all processes continue while one is killed.
     Flow,
 }
 
 struct ProxyWire {
     target: SocketAddr,
-    /// Bytes that may still pass; `None` while nobody waits.
+    /// The number of bytes that may still pass; `None` without a wait.
     left: Option<usize>,
     then: CutAction,
     tell: Option<SyncSender<ProxyEvent>>,
-    /// Everything that passed, if it is recorded.
+    /// All bytes that passed, if they are recorded.
     record: Option<Vec<u8>>,
 }
 
@@ -45,25 +45,25 @@ struct ProxyState {
     changed: Condvar,
 }
 
-/// Listens for devices until the test's process ends.
+/// A proxy that listens for devices until the test's process ends.
 pub(crate) struct CuttingProxy {
     pub(crate) address: String,
     shared: Arc<ProxyState>,
 }
 
 impl CuttingProxy {
-    /// `server` is an address such as `http://127.0.0.1:4600`.
+    /// Starts a proxy to `server`, an address such as `http://127.0.0.1:4600`.
     pub(crate) fn to(server: &str) -> Self {
         Self::start(server, None)
     }
 
-    /// One that keeps what passes. Devices ask for answers that are not compressed: those could
-    /// not be searched.
+    /// Starts a proxy that records the bytes. It makes devices request uncompressed answers,
+    /// because compressed ones could not be searched.
     pub(crate) fn recording(server: &str) -> Self {
         Self::start(server, Some(Vec::new()))
     }
 
-    /// What has passed since the beginning, in both directions.
+    /// Returns all bytes since the beginning, in both directions.
     pub(crate) fn recorded(&self) -> Vec<u8> {
         self.shared.wire.lock().unwrap().record.clone().unwrap()
     }
@@ -83,12 +83,13 @@ impl CuttingProxy {
         Self { address, shared }
     }
 
-    /// The server is another one from here on.
+    /// Changes the server to which later connections go.
     pub(crate) fn turn_to(&self, server: &str) {
         self.shared.wire.lock().unwrap().target = socket(server);
     }
 
-    /// Waits until so many bytes have passed in both directions together, or the process has ended.
+    /// Begins a wait until `bytes` have passed in both directions together, or the process has
+    /// ended.
     pub(crate) fn watch(&self, bytes: u64, then: CutAction, process: &mut Child) -> ProxyWait<'_> {
         let watch = self.after(bytes, then);
         let ended = watch.tell.clone();
@@ -96,13 +97,13 @@ impl CuttingProxy {
         thread::spawn(move || {
             let mut text = String::new();
             stdout.read_to_string(&mut text).unwrap();
-            // The test may have seen enough.
+            // The test may have finished.
             drop(ended.send(ProxyEvent::Ended(text)));
         });
         watch
     }
 
-    /// Waits until so many bytes have passed in both directions together.
+    /// Begins a wait until `bytes` have passed in both directions together.
     pub(crate) fn after(&self, bytes: u64, then: CutAction) -> ProxyWait<'_> {
         let (tell, events) = sync_channel(2);
         let mut wire = self.shared.wire.lock().unwrap();
@@ -112,7 +113,7 @@ impl CuttingProxy {
     }
 }
 
-/// A wait; what was held back is let go with it.
+/// A wait for bytes. Its drop releases the bytes that were held.
 pub(crate) struct ProxyWait<'a> {
     proxy: &'a CuttingProxy,
     tell: SyncSender<ProxyEvent>,
@@ -124,8 +125,8 @@ impl ProxyWait<'_> {
         self.events.recv_timeout(PASS_TIME_MAX).unwrap()
     }
 
-    /// Lets the wire go, and waits for the end of the process, for what it printed. Only after
-    /// [`ProxyEvent::Passed`].
+    /// Releases the held bytes, waits for the end of the process, and returns its output. It may
+    /// only be called after [`ProxyEvent::Passed`].
     pub(crate) fn output(self) -> String {
         self.proxy.release();
         let output = self.events.iter().find_map(|event| match event {
@@ -157,7 +158,7 @@ fn socket(server: &str) -> SocketAddr {
 
 fn connect(device: &TcpStream, shared: &Arc<ProxyState>) {
     let target = shared.wire.lock().unwrap().target;
-    // A server that is dead refuses; the device then finds its connection closed.
+    // A dead server refuses the connection; the device then finds its own closed.
     let Ok(server) = TcpStream::connect(target) else { return };
     let pairs = [(device, &server), (&server, device)];
     for (from, to) in pairs.map(|(a, b)| (a.try_clone().unwrap(), b.try_clone().unwrap())) {
@@ -182,7 +183,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, shared: &ProxyState) {
         }
     }
     for side in [from, to] {
-        // It may be closed already, by the other direction or by a process that died.
+        // The other direction or a dead process may have closed it already.
         drop(side.shutdown(Shutdown::Both));
     }
 }
@@ -201,7 +202,7 @@ impl ProxyState {
     fn record(&self, bytes: &mut [u8]) {
         let mut wire = self.wire.lock().unwrap();
         let Some(record) = &mut wire.record else { return };
-        // Another word of the same length: a coding that no server knows.
+        // This replaces the coding by a word of the same length that no server supports.
         let wanted = b"accept-encoding: gzip";
         if let Some(at) = bytes.windows(wanted.len()).position(|w| w.eq_ignore_ascii_case(wanted)) {
             bytes[at + wanted.len() - 4..at + wanted.len()].copy_from_slice(b"none");
@@ -209,8 +210,8 @@ impl ProxyState {
         record.extend(&*bytes);
     }
 
-    /// How many of these bytes may pass now: all, or those up to the one that is waited for. `None`
-    /// for those behind it that are held: after the wait.
+    /// Returns how many of these bytes may pass now: all, or those up to the awaited one. Returns
+    /// `None` after the wait for later bytes that were held.
     fn admit(&self, count: usize) -> Option<usize> {
         let mut wire = self.wire.lock().unwrap();
         let is_held = |wire: &ProxyWire| wire.left == Some(0) && wire.then == CutAction::Hold;
@@ -223,7 +224,7 @@ impl ProxyState {
         Some(wire.left.filter(|left| *left > 0).map_or(count, |left| count.min(left)))
     }
 
-    /// They have passed: tells whoever waits if these were the last ones.
+    /// Counts bytes that have passed, and reports the last awaited one.
     fn passed(&self, count: usize) {
         let mut wire = self.wire.lock().unwrap();
         let Some(left) = wire.left else { return };

@@ -1,5 +1,5 @@
-//! `warren doctor`: exit status, text and JSON, keys, vaults, the catalogue, and that nobody who
-//! works on the file notices.
+//! Tests of `warren doctor`: exit status, text and JSON, keys, vaults, the catalog, and that
+//! programs that use the file are not disturbed.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::fixture::SyncFixture;
 use crate::processes::{self, CommandOutput, json, python, sql, warren};
 
-/// Runs `warren doctor … --json`. Returns its exit status and what it said.
+/// Runs `warren doctor … --json`. Returns its exit status and its report.
 #[track_caller]
 fn doctor(arguments: &[&str]) -> (i32, Value) {
     let ran = warren(&[&["doctor"], arguments, &["--json"]].concat());
@@ -59,7 +59,7 @@ fn what_was_not_compared_is_in_the_exit_status() {
     let (status, report) = doctor(&required);
     assert_eq!((status, &report["integrity"]["complete"]), (0, &Value::Bool(true)), "{report}");
 
-    // What only the file's own program can look at.
+    // This table can be examined only by the file's own program.
     let module = "CREATE VIRTUAL TABLE w USING nobodys (x)";
     let row = format!("INSERT INTO sqlite_schema VALUES ('table', 'w', 'w', 0, '{module}')");
     sql(&path, &format!("PRAGMA writable_schema = ON; {row}"));
@@ -91,7 +91,7 @@ fn the_text_has_what_the_json_has() {
     ] {
         assert!(ran.stdout.contains(expected), "{expected:?} is not in:\n{}", ran.stdout);
     }
-    // What is to be copied is not folded.
+    // Lines that people copy are not folded.
     let mut lines = ran.stdout.lines().filter(|line| !line.contains(" fix "));
     assert!(lines.all(|line| line.chars().count() <= 100), "{}", ran.stdout);
 }
@@ -141,7 +141,7 @@ fn a_fix_is_shown_done_and_undone() {
     assert!(nothing.stdout.starts_with("nothing to fix"), "{}", nothing.stdout);
 }
 
-/// Makes a file under a key, as another program does.
+/// Creates an encrypted file, as another program does.
 pub(crate) fn encrypted(path: &str, pragma: &str, sql: &str) {
     let make = "
 import apsw, sys
@@ -264,8 +264,8 @@ fn the_page_for_people_holds_exactly_the_catalogue() {
     assert_eq!(rows, listed);
 }
 
-/// Writes and reads as fast as it can, without waiting for any lock, until its input ends; then
-/// tells how often, and how often it was turned away.
+/// A program that updates rows as fast as it can until its input ends; then it prints the number
+/// of updates and the sum of the column, which must be equal.
 const WRITER: &str = "
 import select, sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=float(sys.argv[2]))
@@ -280,7 +280,7 @@ print(done, db.execute('SELECT sum(x) FROM t').fetchone()[0], flush=True)
 #[test]
 fn nobody_who_works_on_the_file_notices() {
     let place = SyncFixture::new();
-    // With a rollback journal a reader is in the way of a commit, but for less than anybody waits.
+    // With a rollback journal a reader blocks a commit, but never as long as the writer's timeout.
     for (journal, timeout) in [("WAL", "0"), ("DELETE", "5")] {
         let path = place.at(journal);
         sql(

@@ -1,4 +1,4 @@
-//! What README and the guides tell people to type: the commands exist, with these options.
+//! Tests that the commands in README and the guides exist, with these options.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,8 @@ use crate::processes::warren;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// README and everything below `docs`, but for the formats, whose labels begin as commands do.
+/// Returns README and everything below `docs`, except the formats, whose labels begin like
+/// commands.
 fn documents() -> Vec<PathBuf> {
     let mut documents = vec![Path::new(ROOT).join("README.md")];
     let mut folders = vec![Path::new(ROOT).join("docs")];
@@ -26,14 +27,14 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// The words of each command that is a line, or code in one: `warren sync a.db --watch`.
+/// Returns the words of each command that is a line, or code in one: `warren sync a.db --watch`.
 fn typed(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let code = text.lines().flat_map(|line| line.split(['`', ';', '|', '#']));
     let typed = code.filter_map(|code| code.trim_start().strip_prefix("warren "));
     typed.map(|rest| rest.split_whitespace().collect())
 }
 
-/// The options that `-h` of a command lists.
+/// Returns the options that `-h` of a command lists.
 fn options(command: &[String]) -> Vec<String> {
     let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
     arguments.push("-h");
@@ -47,7 +48,7 @@ fn what_the_documents_say_to_type_is_understood() {
     let mut known: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
     for command in commands(&[]) {
         let found = options(&command);
-        // `warren account` alone is said of all that is below it.
+        // A bare `warren account` refers to all its subcommands.
         for length in 1..=command.len() {
             known.entry(command[..length].to_vec()).or_default().extend(found.clone());
         }

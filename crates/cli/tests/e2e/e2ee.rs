@@ -1,4 +1,4 @@
-//! End-to-end encryption with the shipped binary: what the server and the wire get to see.
+//! Tests of end-to-end encryption with the shipped binary: what the server and the wire can read.
 
 use std::fs;
 use std::path::Path;
@@ -23,11 +23,11 @@ struct E2eeFixture {
     place: SyncFixture,
     a: String,
     b: String,
-    /// What passed between the devices and the server.
+    /// The bytes that passed between the devices and the server.
     traffic: Vec<u8>,
 }
 
-/// Two devices that sync edits to and fro; `track` has these flags.
+/// Syncs edits between two devices in both directions; `track` gets these flags.
 fn session(flags: &[&str]) -> E2eeFixture {
     let place = SyncFixture::new();
     let server = place.serve();
@@ -80,12 +80,12 @@ fn no_marker_is_on_the_wire_or_on_the_servers_disk() {
     for file in files {
         assert_eq!(find_markers(&fs::read(&file).unwrap()), [""; 0], "{}", file.display());
     }
-    // Neither does the phrase leave the device.
+    // The phrase does not leave the device either.
     let phrase = json(&["recovery-phrase", &a])["recovery_phrase"].as_str().unwrap().to_owned();
     let words: Vec<_> = phrase.split(' ').collect();
     let pair = words[..2].join(" ");
     assert!(!traffic.windows(pair.len()).any(|window| window == pair.as_bytes()));
-    // Even with the vault's key, which the account's password gives, there is nothing to read.
+    // Even with the vault's key, which the account's password gives, nothing is readable.
     let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
     assert_eq!(vault["verified"], true, "{vault}");
     assert_eq!(json(&["status", &a])["e2ee"], true);
@@ -99,7 +99,7 @@ fn without_encryption_the_wire_shows_every_marker() {
     warren(&["recovery-phrase", &a, "--json"]).refused("recovery_phrase_not_set");
 }
 
-/// A file that synced in plain, and everything that belongs to it.
+/// A file that synced in plain becomes encrypted, with everything that belongs to it.
 #[test]
 fn an_account_in_plain_turns_to_encryption() {
     let place = SyncFixture::new();
@@ -125,13 +125,13 @@ fn an_account_in_plain_turns_to_encryption() {
     let right = place.write("right.txt", &phrase);
     assert_eq!(json(&["sync", &b, "--recovery-phrase-file", &right])["in_sync"], true);
     assert_eq!(check_equal(&a, &b).len(), 4);
-    // A device that was made in between has nothing to do with the plain messages.
+    // A device that was created later never sees the plain messages.
     let c = place.at("c.db");
     let clone =
         [&["clone", &c, "--json", "--recovery-phrase-file", &right], &first_time[..]].concat();
     warren(&clone).succeeded();
     assert_eq!(check_equal(&a, &c).len(), 4);
-    // Nobody is left who reads those: a sync has removed them.
+    // No device reads the plain messages any more: a sync has removed them.
     assert_eq!(json(&["sync", &a])["in_sync"], true);
     server.stop();
     let vault = place.operator(&["inspect", "--login", "ada", "--verify"]);
@@ -139,9 +139,9 @@ fn an_account_in_plain_turns_to_encryption() {
     assert!(vault["sub_vaults"][0]["messages_count"].as_u64() > Some(4), "{vault}");
 }
 
-/// The server is lost, and restored from a backup of the time before the account was turned. One
-/// device is still in plain and goes on, one has turned the account, one has followed; each has an
-/// edit that is not sent.
+/// The server is lost, and restored from a backup of the time before the account was encrypted.
+/// One device is still in plain and continues, one has encrypted the account, one has followed;
+/// each has an unsent edit.
 #[test]
 fn an_account_is_encrypted_again_after_its_server_was_restored() {
     let place = SyncFixture::new();
@@ -180,7 +180,7 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
     for sealed in [&a, &b] {
         check_sync_refused(sealed, "account_not_encrypted");
     }
-    // As that error says.
+    // The error suggests this command.
     warren(&["track", &a, "--all", "--e2ee"]).succeeded();
     let report = json(&["sync", &a]);
     assert_eq!(
@@ -188,7 +188,7 @@ fn an_account_is_encrypted_again_after_its_server_was_restored() {
         (&json!(true), &json!(1)),
         "{report}"
     );
-    // The others follow: the one that is sealed by itself, the other with the phrase.
+    // The others follow: the encrypted one without help, the other one with the phrase.
     assert_eq!(json(&["sync", &b])["in_sync"], true);
     check_sync_refused(&c, "recovery_phrase_required");
     assert_eq!(json(&["sync", &c, "--recovery-phrase-file", &phrase])["in_sync"], true);

@@ -1,10 +1,10 @@
-//! `warren tune --emit`: each snippet is run by its own framework, and every PRAGMA read back from
-//! connections that the framework made.
+//! Tests of `warren tune --emit`: each framework runs its own snippet, and every PRAGMA is read
+//! back from connections that the framework opened.
 //!
-//! What their connections print of themselves → `check.rs`.
+//! The output of these connections about themselves → `check.rs`.
 //!
 //! `make test` installs the frameworks (`.ci/setup.sh tools`). `rusqlite_all.rs` and
-//! `rusqlite_server.rs` are what is emitted, compiled in.
+//! `rusqlite_server.rs` are emitted code that is compiled in.
 
 #[path = "emit/rusqlite_all.rs"]
 #[expect(unreachable_pub, reason = "it is a snippet for a program of one's own")]
@@ -26,22 +26,22 @@ use tempfile::TempDir;
 
 use crate::processes::{json, python, warren, with_input};
 
-/// Between them, they set all that there is.
+/// Profiles that together set every PRAGMA.
 const PROFILES: [&str; 2] = ["all", "server"];
 
-/// The repository.
+/// Returns the path of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).canonicalize().unwrap()
 }
 
-/// What `make test` installed, below `target`.
+/// Returns the path of something below `target` that `make test` installed.
 pub(crate) fn installed(what: &str) -> PathBuf {
     let path = root().join("target").join(what);
     assert!(path.exists(), "no {}: `make test` installs it", path.display());
     path
 }
 
-/// The emitted snippet, in a folder of its own.
+/// Writes the emitted snippet to a folder of its own.
 pub(crate) fn emit(profile: &str, framework: &str, name: &str) -> TempDir {
     let emitted = json(&["tune", "--profile", profile, "--emit", framework]);
     let code = emitted["code"].as_str().unwrap();
@@ -52,14 +52,14 @@ pub(crate) fn emit(profile: &str, framework: &str, name: &str) -> TempDir {
     folder
 }
 
-/// What each connection must answer.
+/// Returns the values that each connection must have.
 fn expected(profile: &str) -> BTreeMap<String, String> {
     let pragmas = Profile::by_name(profile).unwrap().pragmas();
     let of_connection = pragmas.filter(|one| one.scope != PragmaScope::Creation);
     of_connection.map(|one| (one.name.to_owned(), one.read_back.to_owned())).collect()
 }
 
-/// Runs a program that prints what its connections answer.
+/// Runs a program that prints the values of its connections, and checks them.
 #[track_caller]
 fn check(profile: &str, command: &mut Command, folder: &TempDir, connections: usize) {
     let expected = expected(profile);
@@ -165,13 +165,13 @@ fn rusqlite_runs_its_snippet() {
     }
 }
 
-/// No package registry that this project's tests use has Dart, so the snippet is only parsed, and
-/// only where Dart is.
+/// None of the package registries that this project's tests use has Dart, so the snippet is only
+/// parsed, and only if Dart is installed.
 #[test]
 fn drift_parses_its_snippet_where_dart_is() {
     let version = Command::new("dart").arg("--version").stdin(Stdio::null()).output();
     if version.is_err() {
-        // Past the capture of libtest, which shows nothing of a test that passes.
+        // This bypasses libtest's capture, which hides the output of a test that passes.
         writeln!(std::io::stderr(), "SKIPPED: drift's snippet was not run: there is no `dart`")
             .unwrap();
     }

@@ -1,4 +1,4 @@
-//! Tracked files that are encrypted: every command takes their key, and none does without.
+//! Tests of encrypted tracked files: every command accepts their key, and none works without it.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! `warren erase`, with the shipped binary: a password that was pasted into the wrong field is
-//! gone from the server's vault and from every device's file.
+//! Tests of `warren erase` with the shipped binary: a password that was pasted into the wrong
+//! field disappears from the server's vault and from every device's file.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::processes::{ServeProcess, json, sql, warren};
 
 const SECRET: &str = "hunter2-and-more-of-it";
 
-/// Whether a file, or what SQLite has beside it, has the secret in its raw bytes.
+/// Returns whether a file, or SQLite's files next to it, contain the secret in their raw bytes.
 fn holds(file: &str) -> bool {
     ["", "-wal", "-journal"].iter().any(|suffix| {
         let bytes = fs::read(format!("{file}{suffix}")).unwrap_or_default();
@@ -20,7 +20,7 @@ fn holds(file: &str) -> bool {
     })
 }
 
-/// The same of the pages of ada's vault, opened with its key.
+/// Returns whether the pages of ada's vault, opened with its key, contain the secret.
 fn vault_holds(place: &SyncFixture) -> bool {
     let unlocked = place.unlock(PASSWORD);
     let name = format!("{}.sqlite", unlocked.vault.as_str());
@@ -61,7 +61,7 @@ fn a_password_that_was_pasted_into_a_note_is_erased_everywhere() {
     warren(&[&yes[..], &["--json"]].concat()).refused("still_shown");
     sql(&b, "UPDATE note SET text = 'see the safe' WHERE id = 5");
     sync(&b);
-    // Not without being asked, not with another password; and nothing is lost by that.
+    // These fail without consent or with another password, and change nothing.
     for usage in [
         &["erase", &b, "note"][..],
         &["erase", &b, "--column", "text"],

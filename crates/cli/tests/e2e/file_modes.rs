@@ -1,5 +1,6 @@
-//! Who may read what the commands make: under the usual umask nobody but the owner, also when a
-//! command is interrupted. And what they keep of their memory from others.
+//! Tests of file modes: under the usual umask, only the owner may read the files that commands
+//! create, even when a command is interrupted. They also check which processes hide their memory
+//! from others.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -20,11 +21,11 @@ use crate::processes::{CommandOutput, sql};
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 const PASSWORD: &str = "a pass-phrase of ada's own";
-/// For something to happen on a machine that is busy.
+/// The time limit of a wait, on a busy machine.
 const WAIT_MAX: Duration = Duration::from_mins(2);
 
-/// Each makes files, or changes them, and what it needs was made by those before. `SERVER` stands
-/// for the address of the server on `data`.
+/// The commands. Each creates or changes files, and earlier ones have created what it needs.
+/// `SERVER` stands for the address of the server on `data`.
 const COMMANDS: &[&str] = &[
     "account add eve --data data --password-file password",
     "account quota ada --data data --devices 9",
@@ -49,7 +50,7 @@ const COMMANDS: &[&str] = &[
     "untrack c.db --key-file key --force",
 ];
 
-/// A folder with a password, a key and a database of the user's, readable by everybody.
+/// Creates a folder with a password, a key and a database of the user's that every user may read.
 pub(crate) fn folder() -> TempDir {
     let folder = tempfile::tempdir_in(DISK).unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -64,14 +65,14 @@ pub(crate) fn folder() -> TempDir {
     folder
 }
 
-/// What the user has made: its modes stay.
+/// The user's own files, whose modes do not change.
 pub(crate) const OF_USER: [&str; 3] = ["a.db", "key", "password"];
 
 pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Of all that is in a folder.
+/// Sets the modes of everything in a folder.
 fn set_modes(folder: &Path, mode: u32) {
     for path in below(folder) {
         set_mode(&path, mode);
@@ -82,9 +83,9 @@ pub(crate) fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().mode() & 0o7777
 }
 
-/// `warren …` in a folder, under the usual umask, and interrupted by SIGINT also where the tests run
-/// in the background. A shell in between, because a test must not set its own, which is every
-/// thread's.
+/// Returns the command `warren …` in a folder, under the usual umask, that SIGINT interrupts even
+/// if the tests run in the background. It needs a shell, because a test must not set its own
+/// umask, which all threads share.
 fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command
@@ -102,7 +103,7 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
-/// A running program; it ends with this value.
+/// A running program, which is killed on drop.
 pub(crate) struct RunningCommand(pub(crate) Child);
 
 impl RunningCommand {
@@ -119,14 +120,14 @@ impl RunningCommand {
         self.0.wait().unwrap()
     }
 
-    /// The first line of what it prints.
+    /// Returns the first line of its output.
     fn first_line(&mut self) -> String {
         let mut line = String::new();
         BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         line
     }
 
-    /// Of a server.
+    /// Returns the address of a server from its first line.
     fn address(&mut self) -> String {
         let said: Value = serde_json::from_str(&self.first_line()).unwrap();
         said["address"].as_str().unwrap().to_owned()
@@ -135,7 +136,7 @@ impl RunningCommand {
 
 impl Drop for RunningCommand {
     fn drop(&mut self) {
-        // It may have ended; then there is nothing to end.
+        // The program may have ended already.
         drop(self.0.kill());
         drop(self.0.wait());
     }
@@ -145,7 +146,7 @@ pub(crate) fn start(folder: &Path, words: &[&str]) -> RunningCommand {
     RunningCommand::of(command(folder, words).stderr(Stdio::null()))
 }
 
-/// A server on `data`, and its address.
+/// Starts a server on `data`, and returns its address.
 fn serve(folder: &Path) -> (RunningCommand, String) {
     let line = "serve --listen 127.0.0.1:0 --json --log error --data data";
     let mut server = start(folder, &words(line));
@@ -153,7 +154,7 @@ fn serve(folder: &Path) -> (RunningCommand, String) {
     (server, address)
 }
 
-/// Every file and folder below one, as far as they stay until they are looked at.
+/// Returns every file and folder below a folder that still exists when it is read.
 pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return found };
@@ -166,20 +167,20 @@ pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What others may read, write or enter below a folder.
+/// Returns the names below a folder that other users may read, write or enter.
 fn open_to_others(folder: &Path) -> BTreeSet<String> {
     let is_open = |path: &PathBuf| path.symlink_metadata().is_ok_and(|it| it.mode() & 0o077 != 0);
     let name = |path: PathBuf| path.strip_prefix(folder).unwrap().display().to_string();
     below(folder).into_iter().filter(is_open).map(name).collect()
 }
 
-/// Nothing is open but what the user has made.
+/// Checks that only the user's own files are open to others.
 #[track_caller]
 fn check_closed(folder: &Path, after: &str) {
     assert_eq!(open_to_others(folder), OF_USER.map(str::to_owned).into(), "after {after}");
 }
 
-/// Waits until something is so, which it says itself.
+/// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let end = now() + WAIT_MAX;
@@ -203,7 +204,7 @@ fn what_any_command_makes_is_the_owners_alone() {
     let (mut server, address) = serve(path);
     for line in COMMANDS {
         if line.starts_with("restore") {
-            // What a restore makes does not depend on what became of the backup's files.
+            // The restored files do not depend on the modes of the backup's files.
             set_modes(&path.join("saved"), 0o755);
         }
         run(path, &words(&line.replace("SERVER", &address))).succeeded();
@@ -215,7 +216,7 @@ fn what_any_command_makes_is_the_owners_alone() {
             assert_eq!(mode(&path.join(name)), 0o644, "{name} after {line}");
         }
     }
-    // The parts that a test could miss are there.
+    // Files that the test could miss do exist.
     for name in [
         "data/server.lock",
         "data/disk-reserve",
@@ -252,7 +253,7 @@ fn a_file_that_others_may_read_is_named_when_secrets_come_into_it() {
     for line in [track, "sync a.db", "sync a.db --server SERVER --login ada"] {
         assert!(told(line).is_empty(), "nothing comes into the file: {line}");
     }
-    // What is the owner's alone is not worth a word.
+    // A file that only the owner may read causes no warning.
     let phrase = run(path, &["recovery-phrase", "a.db"]).succeeded().stdout;
     fs::write(path.join("phrase"), phrase).unwrap();
     let clone = "clone b.db --server SERVER --login ada --password-file password \
@@ -287,7 +288,7 @@ fn a_command_that_is_interrupted_leaves_nothing_open() {
     for (line, made) in [("backup saved --data data", "saved"), ("vacuum a.db", "a.db.compacting")]
     {
         let mut process = start(path, &words(line));
-        // Where it was faster than this, there is nothing to interrupt.
+        // A command that was faster than this cannot be interrupted.
         wait_until(line, || path.join(made).exists() || process.0.try_wait().unwrap().is_some());
         if process.0.try_wait().unwrap().is_none() {
             process.signal(Signal::INT);
@@ -298,7 +299,7 @@ fn a_command_that_is_interrupted_leaves_nothing_open() {
             run(path, &words(line)).succeeded();
         }
         let mut open = open_to_others(path);
-        // A copy may be read by who may read the original.
+        // A copy may have the same readers as the original.
         open.retain(|name| !name.starts_with("a.db."));
         assert_eq!(open, OF_USER.map(str::to_owned).into(), "after {line}");
     }
@@ -334,7 +335,7 @@ fn a_data_directory_that_is_open_is_closed_at_the_start() {
     assert!(said.contains("removed other users' access to the data directory"), "{said}");
     assert!(said.contains("0755"), "{said}");
 
-    // There is more in it than a server's data.
+    // The directory contains more than a server's data.
     fs::create_dir(data.join("photos")).unwrap();
     fs::write(data.join("photos/1"), "").unwrap();
     let (left, said) = log(&[]);
@@ -343,7 +344,7 @@ fn a_data_directory_that_is_open_is_closed_at_the_start() {
     assert!(said.contains("not used by Warren alone"), "{said}");
 }
 
-/// Whom `/proc` gives a process to, user and group: to root, if its memory is hidden.
+/// Returns the user and the group that own a process in `/proc`: root, if its memory is hidden.
 fn owner_in_proc(pid: u32) -> (u32, u32) {
     let metadata = fs::metadata(format!("/proc/{pid}/environ")).unwrap();
     (metadata.uid(), metadata.gid())
@@ -360,7 +361,7 @@ fn no_command_leaves_its_memory_in_a_core_dump() {
     let folder = folder();
     let path = folder.path();
     run(path, &words("account add ada --data data --password-file password")).succeeded();
-    // Root's processes are root's in any case, so there they get another group.
+    // Root's processes always belong to root, so under root they get another group.
     let is_root = rustix::process::geteuid().is_root();
     let start = |line: &str| {
         let mut command = command(path, &words(line));
@@ -379,7 +380,7 @@ fn no_command_leaves_its_memory_in_a_core_dump() {
     let (server, watch) = (server.0.id(), watch.0.id());
     assert_eq!(core_limit(server), ["0", "0"]);
     assert_eq!(owner_in_proc(server), (0, 0), "its memory is hidden");
-    // Others of this user must be able to see that it has the file open.
+    // Other processes of this user must be able to see that it has the file open.
     assert_eq!(core_limit(watch), ["0", "0"]);
     assert_ne!(owner_in_proc(watch), (0, 0));
 }

@@ -1,4 +1,4 @@
-//! A folder with a server's data and some devices' files, and what is compared between them.
+//! A folder with a server's data and some devices' files, and the comparisons between them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,25 @@ use tempfile::TempDir;
 
 use crate::processes::{self, ServeProcess, json, sql, warren};
 
-/// The admin token.
+/// The server's admin token.
 pub(crate) const ADMIN: &str = "the-operators-token";
 pub(crate) const PASSWORD: &str = "a pass-phrase of ada's own";
 
-/// The sample database of the issue, beside the repository.
+/// The sample database Chinook, next to the repository.
 pub(crate) const CHINOOK: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/chinook.sqlite");
-/// What is in it.
+/// The numbers of its tables and rows.
 pub(crate) const CHINOOK_TABLES: usize = 11;
 pub(crate) const CHINOOK_ROWS: usize = 15_607;
 
-/// Where measuring is done: temporary files that stay over a restart, so not in memory (FHS 3.0,
-/// 5.15).
+/// The directory for measurements: temporary files that survive a restart, so they are not in
+/// memory (FHS 3.0, 5.15).
 pub(crate) const DISK: &str = "/var/tmp";
 
 /// A folder with the account `ada` in its `data`.
 pub(crate) struct SyncFixture {
     folder: TempDir,
-    /// Where the server's data is.
+    /// The server's data directory.
     pub(crate) data: String,
     /// A file with ada's password.
     pub(crate) password: String,
@@ -46,19 +46,19 @@ impl SyncFixture {
         place
     }
 
-    /// A file's path.
+    /// Returns a file's path.
     pub(crate) fn at(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// A file with this first line.
+    /// Writes a file with this line, and returns its path.
     pub(crate) fn write(&self, name: &str, line: &str) -> String {
         let path = self.at(name);
         fs::write(&path, format!("{line}\n")).unwrap();
         path
     }
 
-    /// A copy of the sample database, writable.
+    /// Copies the sample database to a writable file.
     pub(crate) fn chinook(&self, name: &str) -> String {
         let path = self.at(name);
         fs::write(&path, fs::read(CHINOOK).unwrap()).unwrap();
@@ -69,20 +69,20 @@ impl SyncFixture {
         ServeProcess::start(&self.data, &[])
     }
 
-    /// At an address that devices know already.
+    /// Starts the server at an address that devices already have.
     pub(crate) fn serve_at(&self, address: &str) -> ServeProcess {
         let data = &self.data;
         let serve = ["serve", "--listen", address, "--json", "--log", "error", "--data", data];
         ServeProcess::new(processes::start(&serve))
     }
 
-    /// `warren …` on the data directory, with ada's password.
+    /// Runs `warren …` on the data directory, with ada's password.
     #[track_caller]
     pub(crate) fn operator(&self, command: &[&str]) -> Value {
         json(&[command, &["--data", &self.data, "--password-file", &self.password]].concat())
     }
 
-    /// The same of a command that ends with status 4, as what it compares differs.
+    /// Runs such a command that must end with status 4, because it finds differences.
     #[track_caller]
     pub(crate) fn operator_finding_differences(&self, command: &[&str]) -> Value {
         let options = ["--data", &self.data, "--password-file", &self.password, "--json"];
@@ -91,18 +91,18 @@ impl SyncFixture {
         ran.value()
     }
 
-    /// `warren sync` or `clone` for the first time.
+    /// Runs the first `warren sync` or `clone` of a file.
     #[track_caller]
     pub(crate) fn sign_in(&self, command: &str, file: &str, address: &str) -> Value {
         json(&[&[command, file], &self.first_time(address)[..]].concat())
     }
 
-    /// What the first `sync` or `clone` of a file is told.
+    /// Returns the options of the first `sync` or `clone` of a file.
     pub(crate) fn first_time<'a>(&'a self, address: &'a str) -> [&'a str; 6] {
         ["--server", address, "--login", "ada", "--password-file", &self.password]
     }
 
-    /// Asserts that the vault holds this many messages and that its fingerprint is theirs.
+    /// Asserts that the vault has this many messages and that its fingerprint is theirs.
     #[track_caller]
     pub(crate) fn check_vault(&self, count: u64) {
         let vault = self.operator(&["inspect", "--login", "ada", "--verify"]);
@@ -112,7 +112,7 @@ impl SyncFixture {
         assert_eq!(vault["storage"]["cipher"], "chacha20", "{vault}");
     }
 
-    /// Ada's account with her vault's key, which no command shows.
+    /// Returns ada's account with her vault's key, which no command shows.
     pub(crate) fn unlock(&self, password: &str) -> UnlockedAccount {
         let databases = Databases::start(EngineLimits::default()).unwrap();
         let accounts = Accounts::open(&databases, Path::new(&self.data), KdfCost::DEFAULT).unwrap();
@@ -122,7 +122,7 @@ impl SyncFixture {
     }
 }
 
-/// `warren sync` of a file that knows its server.
+/// Runs `warren sync` on a file that is already registered.
 #[track_caller]
 pub(crate) fn sync(file: &str) -> Value {
     let report = json(&["sync", file]);
@@ -130,8 +130,8 @@ pub(crate) fn sync(file: &str) -> Value {
     report
 }
 
-/// Asserts that both sides are equal, and that they did not have to show each other everything for
-/// it: a repair would hide what was lost on the way.
+/// Asserts that both sides are equal, and that they did not have to reconcile: that would hide
+/// messages that were lost on the way.
 #[track_caller]
 pub(crate) fn check_report(report: &Value) {
     assert_eq!(
@@ -146,8 +146,7 @@ pub(crate) fn track_all(file: &str) -> Value {
     json(&["track", file, "--all"])
 }
 
-/// Every row of every table of the user's, with the values' storage classes, in an order of its
-/// own.
+/// Returns every row of every table of the user's, with the values' storage classes, sorted.
 pub(crate) fn rows(file: &str) -> Vec<String> {
     let selects = sql(
         file,
@@ -163,7 +162,7 @@ pub(crate) fn rows(file: &str) -> Vec<String> {
     rows
 }
 
-/// Asserts that two files hold the same rows, and that none refers to a row that is not there.
+/// Asserts that two files have the same rows, and that none of them refers to a missing row.
 #[track_caller]
 pub(crate) fn check_equal(a: &str, b: &str) -> Vec<String> {
     let (of_a, of_b) = (rows(a), rows(b));
@@ -177,7 +176,7 @@ pub(crate) fn check_equal(a: &str, b: &str) -> Vec<String> {
     of_a
 }
 
-/// Asserts that a file has nothing left to send.
+/// Asserts that a file has no changes left to send.
 #[track_caller]
 pub(crate) fn check_all_sent(file: &str) -> Value {
     let status = json(&["status", file]);
@@ -189,24 +188,24 @@ pub(crate) fn check_all_sent(file: &str) -> Value {
     status
 }
 
-/// The secret of a file's device.
+/// Returns the token of a file's device.
 pub(crate) fn token(file: &str) -> String {
     sql(file, "SELECT value FROM warren_meta WHERE key = 'token'")
 }
 
-/// `warren device list` of a file.
+/// Returns the devices that `warren device list` prints for a file.
 pub(crate) fn devices(file: &str) -> Vec<Value> {
     let list = json(&["device", "list", file]);
     list["devices"].as_array().unwrap().clone()
 }
 
-/// The code with which `warren sync` is refused.
+/// Asserts that `warren sync` fails with this code.
 #[track_caller]
 pub(crate) fn check_sync_refused(file: &str, code: &str) {
     warren(&["sync", file, "--json"]).refused(code);
 }
 
-/// A file with one table of this many rows, tracked; another program wrote them before or after.
+/// Inserts rows with these ids into the table `entry` of a file, as another program does.
 pub(crate) fn entries(file: &str, ids: std::ops::Range<u64>) {
     let (start, end) = (ids.start, ids.end);
     processes::sql(
@@ -218,7 +217,7 @@ pub(crate) fn entries(file: &str, ids: std::ops::Range<u64>) {
     );
 }
 
-/// Every file below a folder, whatever its name.
+/// Returns every file below a folder, whatever its name.
 pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -1,4 +1,5 @@
-//! `warren doctor` on many files: folders, shares of the time, baselines, formats for other programs.
+//! Tests of `warren doctor` on many files: folders, shares of the time, baselines, formats for
+//! other programs.
 
 use std::fs;
 
@@ -8,7 +9,8 @@ use crate::doctor::encrypted;
 use crate::fixture::SyncFixture;
 use crate::processes::{json, sql, warren};
 
-/// A folder with a file that is well, one with a warning, one with an error, and what is none.
+/// Creates a folder with a healthy file, one with a warning, one with an error, and a file that is
+/// not a database.
 fn folder(place: &SyncFixture) -> String {
     let folder = place.at("files");
     fs::create_dir_all(format!("{folder}/deep")).unwrap();
@@ -38,7 +40,7 @@ fn a_folder_is_examined_and_summed_up() {
     assert_eq!((status, &summary["files_count"]), (4, &Value::from(3)), "{said}");
     assert_eq!((&summary["errors_count"], &summary["warnings_count"]), (&1.into(), &1.into()));
     assert_eq!(summary["finding_counts"]["sequence_exhausted"], 1, "{said}");
-    // A file that is well has nothing to be said of.
+    // A healthy file is not listed.
     assert_eq!(said["files"].as_array().unwrap().len(), 2, "{said}");
     let text = warren(&["doctor", &folder]).stdout;
     assert!(text.contains("warned.sqlite: warning index_duplicate: again on t"), "{text}");
@@ -51,7 +53,7 @@ fn a_folder_is_examined_and_summed_up() {
     let none = warren(&["doctor", &folder, "--glob", "*.mail"]);
     assert!(none.stderr.contains("no SQLite files found"), "{}", none.stderr);
 
-    // What cannot be examined stops nothing.
+    // A file that cannot be examined does not stop the run.
     let (text, well) = (format!("{folder}/notes.txt"), format!("{folder}/well.db"));
     let (status, said) = fleet(&[&text, &well, &place.at("missing.db")]);
     assert_eq!((status, &said["summary"]["unexamined_count"]), (1, &Value::from(2)), "{said}");
@@ -68,8 +70,8 @@ fn many_files_share_the_time() {
     for index in 1..200 {
         fs::copy(&first, format!("{folder}/{index}.db")).unwrap();
     }
-    // The first has more to compare than a file's first share has time for: it gets what the others
-    // leave.
+    // The first file has more to compare than its first share of the time allows: it gets the time
+    // that the others leave.
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)";
     sql(&first, &format!("CREATE INDEX by_x ON t (x); {many} INSERT INTO t SELECT i FROM n"));
     let (status, said) = fleet(&[&folder, "--time-limit", "100", "--total-time-limit", "100"]);
@@ -94,7 +96,7 @@ fn what_was_known_before_does_not_count() {
     let gone = said["summary"]["gone"][0].as_str().unwrap();
     assert!(gone.contains("index_duplicate") && gone.contains("again"), "{gone}");
 
-    // What was said of one file is a baseline, too.
+    // The report of one file is a baseline, too.
     let one = json(&["doctor", &warned, "--fail-on", "never"]);
     let one = place.write("one.json", &one.to_string());
     assert_eq!(fleet(&[&warned, "--baseline", &one]).0, 0);
@@ -116,7 +118,7 @@ fn what_has_changed_since_a_week_ago_is_said() {
     let run = || json(&arguments);
     assert_eq!(run()["trend"], Value::Null);
 
-    // That run was six days ago, and one before it was too long ago to count.
+    // That run becomes six days old; an older one is too old to count.
     let kept = fs::read_dir(&history).unwrap().next().unwrap().unwrap().path();
     let line = fs::read_to_string(&kept).unwrap();
     assert!(line.starts_with("{\"format\":20,"), "{line}");
@@ -175,7 +177,7 @@ fn what_is_ignored_has_a_reason() {
     assert_eq!(one["ignored"][0]["reason"], "the ORM makes it", "{one}");
     let text = warren(&["doctor", &warned, "--ignore", &ignore]).stdout;
     assert!(text.contains("ignored  index_duplicate: again on t"), "{text}");
-    // Another index is another matter.
+    // Another index is not ignored.
     sql(&warned, "CREATE INDEX third ON t (x)");
     assert_eq!(fleet(&[&warned, "--ignore", &ignore]).0, 3);
 
@@ -185,7 +187,7 @@ fn what_is_ignored_has_a_reason() {
     assert!(refused.stderr.contains("index_duplicate has no reason"), "{}", refused.stderr);
 }
 
-/// Each file of a fleet has a key of its own, which a command knows.
+/// Each file of a fleet has a key of its own, which a command prints.
 #[test]
 fn a_command_knows_the_key_of_each_file() {
     let place = SyncFixture::new();
@@ -199,7 +201,7 @@ fn a_command_knows_the_key_of_each_file() {
     let all = [folder.as_str(), "--glob", "*.db", "--key-command"];
     let (status, said) = fleet(&[&all[..], &[command]].concat());
     assert_eq!((status, &said["summary"]["unexamined_count"]), (0, &Value::from(0)), "{said}");
-    // One whose key is not known stops nothing.
+    // A file whose key is unknown does not stop the run.
     let command = "case $WARREN_FILE in *ada.db) echo pass of ada;; *) exit 7;; esac";
     let (status, said) = fleet(&[&all[..], &[command]].concat());
     assert_eq!((status, &said["summary"]["unexamined_count"]), (1, &Value::from(1)), "{said}");
@@ -254,7 +256,7 @@ print(suite.get('tests'), suite.get('failures'), len(suite.findall('testcase/fai
     }
 }
 
-/// What a Python program prints that reads this.
+/// Returns the output of a Python program that reads this input.
 fn python_on(program: &str, input: &str) -> String {
     use std::io::Write;
     use std::process::{Command, Stdio};

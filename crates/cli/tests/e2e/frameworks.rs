@@ -1,5 +1,6 @@
-//! Unchanged programs of real frameworks, whose tables all count their keys, on three devices that
-//! are offline most of the time: no row is lost, and each refers to what it referred to.
+//! Tests with unchanged programs of real frameworks, whose tables all have auto keys, on three
+//! devices that are offline most of the time: no row is lost, and each still refers to the same
+//! row.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +12,7 @@ use crate::fixture::{SyncFixture, check_report, rows, sync, track_all};
 use crate::processes::{CommandOutput, json as warren_json, python, sql};
 
 const APPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/frameworks");
-/// Edits of each device in each round, after which the devices sync in another order.
+/// The number of edits of each device in each round, and the order in which the devices then sync.
 const ROUNDS: [(u32, [usize; 4]); 4] =
     [(50, [0, 1, 2, 0]), (50, [2, 1, 0, 2]), (50, [1, 2, 1, 0]), (50, [0, 2, 0, 1])];
 
@@ -32,7 +33,7 @@ fn strings(value: &Value) -> BTreeSet<String> {
     value.as_array().unwrap().iter().map(one).collect()
 }
 
-/// The first device's tables are there before; the second is a clone.
+/// Creates three files: the first one's tables exist from the start, and the second is a clone.
 fn three_devices(app: &FrameworkApp, address: &str, place: &SyncFixture) -> [String; 3] {
     let files = ["one.db", "two.db", "three.db"].map(|name| place.at(name));
     app.run(&files[0], &["make"]);
@@ -44,7 +45,7 @@ fn three_devices(app: &FrameworkApp, address: &str, place: &SyncFixture) -> [Str
     files
 }
 
-/// Edits on all devices, syncs in several orders, and everything that must then be there.
+/// Edits on all devices, syncs in several orders, and checks that the expected rows exist.
 fn check_edits(app: &FrameworkApp, files: &[String; 3]) {
     let (mut added, mut removed) = (BTreeSet::new(), BTreeSet::new());
     let (mut renumbered, mut merged) = (0, 0);
@@ -63,7 +64,7 @@ fn check_edits(app: &FrameworkApp, files: &[String; 3]) {
             assert_eq!(faults, json!([]), "of other rows, after round {round}");
         }
     }
-    // Each has what the others sent in the last round.
+    // Each device gets what the others sent in the last round.
     for file in files {
         sync(file);
     }
@@ -89,7 +90,7 @@ fn a_django_app_on_three_devices_loses_no_row() {
     let place = SyncFixture::new();
     let server = place.serve();
     let files = three_devices(&app, &server.address, &place);
-    // The third ran Django's own migrations, too: those of its rows are on the server already.
+    // The third ran Django's own migrations, too: the server already has the rows of these.
     app.run(&files[2], &["make"]);
     track_all(&files[2]);
     check_report(&place.sign_in("sync", &files[2], &server.address));
@@ -129,15 +130,16 @@ fn people_are_told_which_keys_are_counted_and_which_rows_got_another() {
     }
 }
 
-/// A tool changes the tables of one device, whose triggers go with them, and the program goes on,
-/// before the next sync or after it; the other device gets the column, and all that was written.
+/// Checks a migration. A tool changes the tables of one device, which drops their triggers, and
+/// the program continues, before the next sync or after it; the other device gets the column, and
+/// everything that was written.
 fn check_migration(app: &FrameworkApp, tool: &str, book: &str) {
     for is_synced_first in [true, false] {
         check_edits_after_migration(app, tool, book, is_synced_first);
     }
 }
 
-/// With some edits, and tracked.
+/// Creates a tracked bookshop with some edits.
 fn make_bookshop(app: &FrameworkApp, file: &str) {
     app.run(file, &["make"]);
     track_all(file);
@@ -154,7 +156,7 @@ fn check_edits_after_migration(app: &FrameworkApp, tool: &str, book: &str, is_sy
 
     migrate(tool, &files[0]);
     if is_synced_first {
-        // The table's declaration: no row has changed.
+        // This sends the table's declaration: no row has changed.
         let report = sync(&files[0]);
         assert!(report["sent_count"].as_u64() <= Some(1), "{tool}: {report}");
         assert_eq!(
@@ -188,8 +190,8 @@ fn check_edits_after_migration(app: &FrameworkApp, tool: &str, book: &str, is_sy
     }
 }
 
-/// One device has deleted a genre and added it again, the other has used it meanwhile: a person
-/// says that both are one.
+/// Merges genres, as a person does: one device has deleted a genre and added it again, while the
+/// other has used it.
 fn join_genres(files: &[String; 2]) {
     let held = |file: &str| warren_json(&["conflicts", file])["hidden_rows"].clone();
     while let Some(row) = held(&files[0]).as_array().unwrap().first() {
@@ -201,7 +203,8 @@ fn join_genres(files: &[String; 2]) {
     assert_eq!(held(&files[1]), json!([]));
 }
 
-/// References to rows that are not there, also to genres, of whose unique names two people add one.
+/// Counts references to missing rows, also to genres: their names are unique, and two people add
+/// the same one.
 fn dangling(file: &str) -> String {
     sql(file, "SELECT count(*) FROM pragma_foreign_key_check")
 }
@@ -227,8 +230,8 @@ fn what_railss_migrations_do_to_tables_is_followed() {
     check_migration(&FrameworkApp { script: "sqlalchemy_app.py" }, "rails", "book");
 }
 
-/// Each device's program is updated at another time, and then Django writes the default to every
-/// row.
+/// The program is updated at a different time on each device, and then Django writes the default
+/// to every row.
 #[test]
 fn a_field_that_django_adds_on_every_device_takes_no_edit_back() {
     let app = FrameworkApp { script: "django_app.py" };

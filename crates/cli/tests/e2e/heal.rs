@@ -1,4 +1,5 @@
-//! What a backup, a restore or a hand in the wrong table has torn apart, a sync mends.
+//! Tests that a sync repairs the damage that a backup, a restore or a statement in the wrong table
+//! causes.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +30,7 @@ impl SyncedPair {
         Self { place, a, b }
     }
 
-    /// Runs a statement in the vault as another program would that has its key.
+    /// Runs a statement in the vault, as another program with its key would.
     fn in_vault(&self, sql: &str) -> usize {
         let unlocked = self.place.unlock(PASSWORD);
         let path = unlocked.vault.path(Path::new(&self.place.data));
@@ -38,7 +39,7 @@ impl SyncedPair {
         opened.unwrap().0.execute(sql, []).unwrap()
     }
 
-    /// Both files sync without comparing anything, are equal, and so is the vault.
+    /// Checks that both files sync without reconciling and are equal, and the vault, too.
     fn check(&self) {
         let server = self.place.serve();
         for file in [&self.a, &self.b, &self.a] {
@@ -51,13 +52,13 @@ impl SyncedPair {
     }
 }
 
-/// The server has another address each time it starts.
+/// Syncs a file; the server has another address each time it starts.
 #[track_caller]
 fn sync(file: &str, server: &ServeProcess) -> Value {
     json(&["sync", file, "--server", &server.address])
 }
 
-/// A sync that has to compare, and says so.
+/// Runs a sync that must reconcile, and report it.
 #[track_caller]
 fn heal(file: &str, server: &ServeProcess) -> Value {
     let report = sync(file, server);
@@ -89,7 +90,8 @@ fn a_server_restored_from_yesterday_s_backup_gets_back_what_it_lost() {
     copy(&backup, &it.place.data);
 
     let server = it.place.serve();
-    // The other device changes something before the loss is noticed: sequence numbers come again.
+    // The other device changes a row before the loss is noticed: sequence numbers are assigned
+    // again.
     sql(&it.b, "INSERT INTO Genre VALUES (101, 'after the restore')");
     let of_b = heal(&it.b, &server);
     assert!(of_b["sent_count"].as_u64().unwrap() >= 200, "{of_b}");
@@ -116,7 +118,8 @@ fn a_device_restored_from_last_week_s_backup_catches_up_and_its_edits_arrive() {
     sync(&it.a, &server);
     sql(&it.b, "DELETE FROM PlaylistTrack WHERE PlaylistId = 1");
     sync(&it.b, &server);
-    // In place, so that it is the same file to the system: nothing tells Warren.
+    // The file is overwritten in place, so that it stays the same file to the system: Warren has
+    // no sign of it.
     fs::write(&it.a, fs::read(&backup).unwrap()).unwrap();
     sql(&it.a, "UPDATE Artist SET Name = 'after the restore' WHERE ArtistId = 60");
     let report = sync(&it.a, &server);
@@ -165,8 +168,8 @@ fn a_window_changed_by_hand_is_found_by_inspect_and_by_whoever_compares() {
     assert_eq!(it.place.operator_finding_differences(&inspect)["verified"], false);
     assert_eq!(it.place.operator(&inspect)["verified"], true, "rebuilt");
 
-    // And without inspect: a message is missing here, so the file compares, and the vault mends
-    // itself.
+    // The same works without inspect: a message is missing here, so the file reconciles, and the
+    // vault repairs itself.
     assert_eq!(it.in_vault(wrong), 1);
     let server = it.place.serve();
     sql(&it.a, "DELETE FROM warren_message WHERE id = 77");
@@ -189,7 +192,7 @@ fn inspect_says_in_words_what_it_found() {
     assert!(ran.stdout.contains("rebuilt: "), "{}", ran.stdout);
 }
 
-/// A program deletes what the triggers have noted.
+/// A program deletes the pending changes that the triggers recorded.
 #[test]
 fn what_no_message_says_is_found_by_verify_and_sent_by_compare() {
     let it = SyncedPair::new();

@@ -1,4 +1,4 @@
-//! What operators and users do about accounts that grow and devices that are gone.
+//! Tests how operators and users handle accounts that grow and devices that are gone.
 
 use serde_json::{Value, json};
 
@@ -29,14 +29,14 @@ fn a_full_account_takes_nothing_more_until_it_is_given_more() {
     assert!(message.contains("limit for messages is 3"), "{message}");
     assert_eq!(json(&["status", &a])["unsent_count"], 3);
 
-    // It goes on taking: what fits, and what others sent.
+    // The server still accepts changes that fit, and delivers those of others.
     sql(&b, "INSERT INTO t VALUES (9, 'of b')");
     assert_eq!(sync(&b)["sent_count"], 1);
     warren(&["sync", &a, "--json"]).refused("quota_exceeded");
     assert_eq!(sql(&a, "SELECT x FROM t WHERE id = 9"), "of b");
     assert_eq!(sql(&b, "SELECT count(*) FROM t"), "1");
 
-    // A running server follows at once.
+    // The new limits apply to a running server at once.
     assert_eq!(limit(&place, &["--messages", "5", "--bytes", "1000000"])["messages_max"], 5);
     assert_eq!(sync(&a)["sent_count"], 3);
     sync(&b);
@@ -124,7 +124,7 @@ fn devices_that_were_not_seen_for_long_are_revoked_together_but_never_the_one_th
     for file in [&b, &c] {
         warren(&["sync", file, "--json"]).refused("invalid_token");
     }
-    // The operator is no device: all may go.
+    // The operator is not a device: all may be revoked.
     let operator = ["device", "revoke", "--inactive-for", "0s", "--yes", "--login", "ada"];
     let revoked = place.operator(&operator);
     assert_eq!(revoked["revoked_device_ids"].as_array().unwrap().len(), 1);
@@ -151,7 +151,7 @@ fn a_data_directory_has_one_server_and_no_vault_is_moved_beside_it() {
         let holder = format!("warren serve, process {}", server.process());
         assert!(message.contains(&holder), "{message}");
     }
-    // What works beside a server goes on doing so.
+    // Commands that work while a server runs continue to do so.
     assert_eq!(place.operator(&["account", "add", "bob"])["login"], "bob");
     place.check_vault(0);
     server.stop();

@@ -1,15 +1,16 @@
-//! A proxy that reads requests, as nginx does: it passes them on, or answers in the server's place.
+//! A proxy that reads requests, as nginx does: it passes them on, or answers in the server's
+//! place.
 //!
 //! # Not here
 //! - The distribution's proxies → `operating/reverse_proxy.rs`.
-//! - One that counts bytes and cuts connections → `cutting_proxy.rs`.
+//! - A proxy that counts bytes and cuts connections → `cutting_proxy.rs`.
 
 use std::io::{BufRead, BufReader, Read, Write, copy, sink};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What it does with requests.
+/// The proxy's treatment of requests.
 #[derive(Clone)]
 pub(crate) enum ProxyRule {
     Pass,
@@ -18,21 +19,21 @@ pub(crate) enum ProxyRule {
 }
 
 impl ProxyRule {
-    /// A page for people.
+    /// Answers with a page for people.
     pub(crate) fn page(status: u16) -> Self {
         let page = format!("<html><head><title>{status}</title></head><body></body></html>\r\n");
         Self::Answer(status, "text/html", page.into_bytes())
     }
 }
 
-/// Listens until the test's process ends.
+/// A proxy that listens until the test's process ends.
 pub(crate) struct HttpProxy {
     pub(crate) address: String,
     rule: Arc<Mutex<ProxyRule>>,
 }
 
 impl HttpProxy {
-    /// `server` is an address such as `http://127.0.0.1:4600`.
+    /// Starts a proxy to `server`, an address such as `http://127.0.0.1:4600`.
     pub(crate) fn to(server: &str, rule: ProxyRule) -> Self {
         let server = server.trim_start_matches("http://").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -43,14 +44,14 @@ impl HttpProxy {
             for client in listener.incoming() {
                 let (client, server) = (client.unwrap(), server.clone());
                 let rule = present.lock().unwrap().clone();
-                // Whoever is killed in mid-request leaves an error here.
+                // A client that is killed during a request causes an error here.
                 thread::spawn(move || drop(answer(&client, &server, &rule)));
             }
         });
         Self { address, rule }
     }
 
-    /// What it does with connections from here on.
+    /// Changes the treatment of later connections.
     pub(crate) fn set(&self, rule: ProxyRule) {
         *self.rule.lock().unwrap() = rule;
     }
@@ -78,7 +79,7 @@ fn answer(client: &TcpStream, server: &str, rule: &ProxyRule) -> std::io::Result
         }
         ProxyRule::Pass => {
             let mut server = TcpStream::connect(server)?;
-            // The server closes behind its answer, so its end needs no parsing.
+            // The server closes the connection after its answer, so the end needs no parsing.
             let head = head.replacen("\r\n", "\r\nconnection: close\r\n", 1);
             server.write_all(head.as_bytes())?;
             copy(&mut body, &mut server)?;

@@ -1,7 +1,8 @@
-//! Proxies and others that answer in the server's place: what is not Warren's answer is told as that.
+//! Tests of proxies and others that answer in the server's place: an answer that is not Warren's
+//! is reported as such.
 //!
 //! # Not here
-//! - What is too large for a proxy → `operating/proxies.rs`.
+//! - Bodies that are too large for a proxy → `operating/proxies.rs`.
 
 use serde_json::json;
 
@@ -10,7 +11,7 @@ use crate::http_proxy::{HttpProxy, ProxyRule};
 use crate::live::{WatchProcess, is_synced};
 use crate::processes::{json, sql, warren};
 
-/// A file that knows the account behind the proxy, with one row.
+/// Returns a file with one row that is registered behind the proxy.
 fn signed_in(place: &SyncFixture, proxy: &HttpProxy) -> String {
     let a = place.at("a.db");
     sql(&a, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'one')");
@@ -38,7 +39,7 @@ fn an_answer_that_is_not_the_server_s_is_told_with_its_status() {
     proxy.set(ProxyRule::Answer(401, "application/x-protobuf", Vec::new()));
     warren(&["sync", &a, "--json"]).refused("unexpected_response");
 
-    // Whoever watches goes on when it is over.
+    // A watching device continues when the outage is over.
     proxy.set(ProxyRule::page(502));
     let watch = WatchProcess::start(&a);
     assert_eq!(

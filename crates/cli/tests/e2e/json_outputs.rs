@@ -1,5 +1,5 @@
-//! What every command prints with `--json` fits the JSON Schema that `warren json-schema` prints.
-//! (All other tests compare what they run, too: `output_schema.rs`.)
+//! Tests that the output of every command with `--json` conforms to the JSON Schema that
+//! `warren json-schema` prints. (All other tests check their commands, too: `output_schema.rs`.)
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use crate::fixture::{SyncFixture, devices};
 use crate::output_schema::{command, fault};
 use crate::processes::{json, sql, warren};
 
-/// What needs more than a file and a server, and the tests that run it.
+/// The commands that need more than a file and a server, and the tests that run them.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("actual-budget export", "tests/actual/export.rs"),
     ("actual-budget import", "tests/actual/import.rs"),
@@ -30,7 +30,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("storage migrate", "postgres.rs"),
 ];
 
-/// Runs commands, and keeps their names.
+/// Runs commands, and records their names.
 #[derive(Default)]
 struct CommandRecorder {
     names: RefCell<BTreeSet<String>>,
@@ -119,7 +119,7 @@ fn every_command_prints_what_its_schema_says() {
     assert_eq!(checked, described);
 }
 
-/// The budgets of a server that has none.
+/// Lists the budgets of a server that has none.
 fn with_budgets(recorder: &CommandRecorder, place: &SyncFixture, password: &str) {
     let login = ["--login", "ada", "--data", &place.data, "--password-file", password];
     let listed = recorder.run(&[&["actual-budget", "list"], &login[..]].concat());
@@ -142,7 +142,7 @@ fn a_value_with_a_key_more_or_less_does_not_fit() {
     let unknown = json!({"error": {"code": "nonsense", "message": "…", "hint": null}});
     check(&add, &unknown, "nonsense");
     assert_eq!(fault(&add, &error), None);
-    // Null where something may be unknown, and only there.
+    // Null is valid only where a value may be unknown.
     let revoked = json!({"revoked_device_ids": null});
     check(&["device", "revoke"], &revoked, "null");
 }

@@ -1,5 +1,5 @@
-//! `kill -9` of `warren sync` at any byte: the next one goes on, and nothing is lost or stored
-//! twice.
+//! Tests that kill `warren sync` with `kill -9` at any byte: the next sync continues, and no
+//! message is lost or stored twice.
 
 use std::process::Child;
 
@@ -11,12 +11,12 @@ use crate::processes::{json, sql, start, warren};
 use crate::random::SplitMixRng;
 
 const ROWS: u64 = 60_000;
-/// About a page of 10,000 messages and half of the next one.
+/// The bytes of about a page of 10,000 messages and half of the next one.
 const BYTES_MAX: u64 = 900_000;
-/// Kills until a device has to be let through.
+/// The maximum number of kills, after which a device must get through.
 const KILLS_COUNT_MAX: u64 = 40;
 
-/// Kills the command, as often as it takes, until it has run to its end; returns how often.
+/// Kills the command repeatedly until it runs to its end; returns the number of kills.
 fn kill_until_done(arguments: &[&str], proxy: &CuttingProxy, random: &mut SplitMixRng) -> u64 {
     for kills in 0..KILLS_COUNT_MAX {
         let mut process = start(arguments);
@@ -27,7 +27,7 @@ fn kill_until_done(arguments: &[&str], proxy: &CuttingProxy, random: &mut SplitM
     KILLS_COUNT_MAX
 }
 
-/// Kills a process at this byte of its traffic, or a little later; false if it came to its end
+/// Kills a process at this byte of its traffic, or a little later; returns false if it ended
 /// before.
 fn kill_within(
     process: &mut Child,
@@ -49,7 +49,7 @@ fn kill_within(
         }
     };
     let status = process.wait().unwrap();
-    // A process that had just ended is not killed any more.
+    // A process that has just ended cannot be killed any more.
     let killed = killed && status.code().is_none();
     assert!(killed || status.success(), "{status}, seed {}", random.seed);
     killed
@@ -72,7 +72,7 @@ fn a_killed_sync_is_completed_by_the_next_one() {
     assert!(kills > 2, "{kills} kills: they came too late, seed {seed}");
     sync(&a);
     check_all_sent(&a);
-    // One message for each row, one for the table.
+    // The vault has one message for each row, and one for the table.
     place.check_vault(ROWS + 1);
 
     receive(&place, &proxy, &b, &mut random);
@@ -81,24 +81,24 @@ fn a_killed_sync_is_completed_by_the_next_one() {
     place.check_vault(ROWS + 1 + 2 * 10_000);
 }
 
-/// A new device whose first syncs are all killed.
+/// Clones into a new device whose first syncs are all killed.
 fn receive(place: &SyncFixture, proxy: &CuttingProxy, b: &str, random: &mut SplitMixRng) {
     let mut clone =
         start(&[&["clone", b, "--json"], &place.first_time(&proxy.address)[..]].concat());
-    // After the answer to the registration, before the end of the first page.
+    // The kill comes after the answer to the registration, and before the end of the first page.
     assert!(kill_within(&mut clone, 2_000 + random.below(100_000), proxy, random));
     let clone = [&["clone", b, "--json"], &place.first_time(&proxy.address)[..]].concat();
     let kills = kill_until_done(&clone, proxy, random);
     assert!(kills > 0, "it came through at once, seed {}", random.seed);
     check_report(&json(&["sync", b]));
-    // What is there now is no clone that broke off.
+    // The file is now complete, so `clone` no longer resumes it.
     assert!(!warren(&clone).status.success());
     let devices = devices(b).len();
     assert_eq!(devices, 2, "a clone that goes on is the device that it was, seed {}", random.seed);
     sync(b);
 }
 
-/// Both devices edit all the same rows, and both are killed while they sync.
+/// Both devices edit the same rows, and both are killed while they sync.
 fn edit_both(a: &str, b: &str, proxy: &CuttingProxy, random: &mut SplitMixRng) {
     sql(a, "UPDATE entry SET text = 'from a ' || id WHERE id BETWEEN 1 AND 10000");
     sql(b, "UPDATE entry SET amount = -id WHERE id BETWEEN 1 AND 10000");

@@ -1,4 +1,5 @@
-//! `kill -9` of the server at random moments: what it has acknowledged is there when it is back.
+//! Tests that kill the server with `kill -9` at random moments: after a restart it has everything
+//! that it acknowledged.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -21,21 +22,21 @@ use crate::random::SplitMixRng;
 
 const ROUNDS: u32 = 50;
 const PUSHERS: u64 = 4;
-/// Acknowledged pages of one round at most.
+/// The maximum number of acknowledged pages of one round.
 const PAGES_COUNT_MAX: u64 = 12;
-/// Messages of one page at most.
+/// The maximum number of messages of one page.
 const PAGE_COUNT_MAX: u64 = 120;
-/// 2024-01-01T00:00:00Z: every clock is past it.
+/// 2024-01-01T00:00:00Z, which every clock has passed.
 const START_MS: u64 = 1_704_067_200_000;
 
-/// A device that pushes without pause, and the ledger of what it was told.
+/// A device that pushes without pause, and the ledger of its acknowledged messages.
 struct PushClient {
     node: NodeId,
     token: String,
     random: SplitMixRng,
     last_ms: u64,
     acknowledged: BTreeMap<Timestamp, Bytes>,
-    /// Sent, and not answered: stored or not, but not in part.
+    /// Messages that were sent, but not answered: all of them are stored, or none.
     unanswered: Vec<Message>,
 }
 
@@ -70,7 +71,7 @@ impl PushClient {
         Message { timestamp: Timestamp::new(self.last_ms, 0, self.node).unwrap(), content }
     }
 
-    /// Pushes until there is no server any more.
+    /// Pushes until the server is gone.
     fn push_until_killed(&mut self, address: &str, tell: &SyncSender<()>) {
         let http = HttpTransport::new(address);
         loop {
@@ -86,7 +87,7 @@ impl PushClient {
                 Err(Error::Unreachable(_)) => return,
                 Err(error) => panic!("{error}, seed {}", self.random.seed),
             }
-            // When the test has counted enough, nobody listens.
+            // Once the test has counted enough, it does not receive any more.
             tell.try_send(()).unwrap_or_default();
         }
     }
@@ -101,7 +102,7 @@ impl PushClient {
     }
 }
 
-/// All that the server has, page by page, with the fingerprint that it says it has.
+/// Pulls all messages of the server page by page, and the fingerprint that it reports.
 fn pull_all(address: &str, token: &str) -> (BTreeMap<Timestamp, Bytes>, crdt::Fingerprint) {
     let (http, mut all, mut cursor) = (HttpTransport::new(address), BTreeMap::new(), 0);
     loop {
@@ -120,7 +121,7 @@ fn pull_all(address: &str, token: &str) -> (BTreeMap<Timestamp, Bytes>, crdt::Fi
 }
 
 /// Asserts that the server has what it acknowledged, each unanswered page whole or not at all, and
-/// nothing else.
+/// no other messages.
 fn check_ledger(pushers: &[PushClient], address: &str, round: &str) -> usize {
     let (mut all, fingerprint) = pull_all(address, &pushers[0].token);
     let mut total = crdt::Fingerprint::default();
@@ -160,7 +161,7 @@ fn fifty_killed_servers_keep_what_they_acknowledged() {
             place.check_vault(count as u64);
         }
     }
-    // A kill that interrupts nobody shows nothing.
+    // A kill that interrupts no request proves nothing.
     assert!(interrupted > ROUNDS as usize, "{interrupted} requests interrupted");
     server.stop();
     let server = place.serve();
@@ -203,8 +204,8 @@ fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
         let file = &files[usize::try_from(round % 2).unwrap()];
         entries(file, round * 1_000..(round + 1) * 1_000);
         let mut process = start(&["sync", file, "--json"]);
-        // A thousand rows are some 70,000 bytes, either way: those of this file, and perhaps those
-        // of the other.
+        // A thousand rows are some 70,000 bytes, in either direction: those of this file, and
+        // perhaps those of the other.
         let (then, bytes) = if round / 2 % 2 == 0 {
             (CutAction::Hold, random.below(50_000))
         } else {
@@ -234,7 +235,7 @@ fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
         check_all_sent(file);
     }
     assert_eq!(check_equal(&files[0], &files[1]).len(), 16_000, "seed {}", random.seed);
-    // Each row once, and each device's declaration of the table.
+    // The vault has each row once, and each device's declaration of the table.
     place.check_vault(16_000 + 2);
     let of_both = files.map(|file| json(&["status", &file])["messages_count"].clone());
     assert_eq!(of_both, [16_002, 16_002]);
@@ -243,7 +244,7 @@ fn a_sync_that_loses_its_server_at_any_byte_is_completed_later() {
     check_unreachable(&place, &proxy);
 }
 
-/// What a person sees whose server is down.
+/// Checks the errors that a person sees while the server is down.
 fn check_unreachable(place: &SyncFixture, proxy: &CuttingProxy) {
     warren(&["sync", &place.at("a.db"), "--json"]).refused("unreachable");
     let clone = [&["clone", &place.at("c.db"), "--json"], &place.first_time(&proxy.address)[..]];

@@ -1,4 +1,5 @@
-//! The lab's benchmarks, small: what they measure, what they read back, what they leave.
+//! Tests of the lab's benchmarks with small workloads: what they measure, what they read back,
+//! which files they leave.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +26,7 @@ fn notes(report: &Value) -> Vec<&str> {
     report["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect()
 }
 
-/// The reports alone are left.
+/// Checks that only the reports are left.
 fn check_left(folder: &Path, name: &str) {
     let left = fs::read_dir(folder).unwrap();
     let left: BTreeSet<String> =
@@ -114,7 +115,8 @@ fn pragma_is_seen_in_one_look() {
         assert!(row["file_bytes"].as_u64().unwrap() >= 4_096, "{row}");
     }
     assert_eq!(rows[0]["name"], "production");
-    // Beside them: the machine, two lines of headings, the legend, where the rest is.
+    // The other lines are the machine, two lines of headings, the legend, and a reference to the
+    // rest.
     assert!(look.lines().count() <= rows.len() + 7, "{look}");
     assert!(
         look.contains("insert") && look.contains("file size") && look.contains("; --all prints")

@@ -1,4 +1,4 @@
-//! `warren sync --watch`: what one device's program writes appears in the other's file.
+//! Tests of `warren sync --watch`: changes of one device's program appear in the other's file.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -12,9 +12,10 @@ use crate::fixture::{SyncFixture, check_equal, devices, sync, track_all};
 use crate::output_schema;
 use crate::processes::{ServeProcess, json, sql, start_with};
 
-/// Far more than it takes: a test that waits for ever is worse than one that fails.
+/// The time limit of a wait, far more than it takes: a test that waits forever is worse than one
+/// that fails.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
-/// How often a file is looked at.
+/// The interval between queries of a file.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A running `warren sync FILE --watch --json`.
@@ -28,7 +29,7 @@ impl WatchProcess {
         Self::start_with(&[], file)
     }
 
-    /// One with these environment variables.
+    /// Starts it with these environment variables.
     pub(crate) fn start_with(variables: &[(&str, &str)], file: &str) -> Self {
         let watch = ["sync", file, "--watch", "--json"];
         let mut child = start_with(variables, Stdio::inherit(), &watch);
@@ -36,7 +37,7 @@ impl WatchProcess {
         Self { child, lines }
     }
 
-    /// Waits for a line that says so.
+    /// Waits for a line that fulfills a condition.
     #[track_caller]
     pub(crate) fn until(&self, is_it: impl Fn(&Value) -> bool) -> Value {
         let mut seen = Vec::new();
@@ -58,7 +59,7 @@ impl WatchProcess {
         self.child.wait().unwrap().code()
     }
 
-    /// Waits until it has ended by itself; returns the exit status, and what it had to say yet.
+    /// Waits until it ends without a signal; returns the exit status, and the remaining output.
     fn ended(mut self) -> (Option<i32>, Vec<Value>) {
         let mut said = Vec::new();
         loop {
@@ -72,12 +73,12 @@ impl WatchProcess {
     }
 }
 
-/// What a program writes, line by line.
+/// Returns a program's output, line by line.
 pub(crate) fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
     let (tell, lines) = sync_channel(1_000);
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines() {
-            // The test may have seen enough.
+            // The test may have finished.
             drop(tell.send(line.unwrap()));
         }
     });
@@ -86,7 +87,7 @@ pub(crate) fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
 
 impl Drop for WatchProcess {
     fn drop(&mut self) {
-        // Then there is nothing to end.
+        // The process may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -107,14 +108,14 @@ fn until(file: &str, query: &str, expected: &str) {
     }
 }
 
-/// A line of `warren sync --watch --json`.
+/// Parses and checks a line of `warren sync --watch --json`.
 #[track_caller]
 fn event(line: &str) -> Value {
     output_schema::check(&["sync", "--json"], line);
     serde_json::from_str(line).unwrap()
 }
 
-/// Two devices with one row, reached through a proxy.
+/// Prepares two devices with one row, reached through a proxy.
 fn pair() -> (SyncFixture, ServeProcess, CuttingProxy, String, String) {
     let place = SyncFixture::new();
     let server = place.serve();
@@ -176,7 +177,7 @@ fn a_table_that_is_rebuilt_and_a_column_that_is_added_are_watched_too() {
     watch.until(is_synced);
     sync(&b);
     assert_eq!(sql(&b, "SELECT x FROM t"), "uno");
-    // The triggers are as they were: they do not know the column.
+    // The triggers have not changed: they do not include the column.
     sql(&a, "ALTER TABLE t ADD COLUMN z; UPDATE t SET z = 'tre'");
     watch.until(|value| is_synced(value) && value["sent_count"] != 0);
     assert_eq!(watch.end("INT"), Some(0));
@@ -204,21 +205,21 @@ fn a_watch_without_anything_to_do_does_next_to_nothing() {
     watch.until(is_synced);
     sql(&a, "INSERT INTO t VALUES (2, 'two')");
     watch.until(|value| value["sent_count"] == 1);
-    // It hears of its own push, too, and makes nothing of it. Whatever else happens on this
-    // machine: processor time is the process' own.
+    // The process also gets the event of its own push, which causes no work. Processor time is
+    // counted per process, so other load on this machine does not matter.
     let before = processor_ticks(&watch.child);
     let said = watch.lines.recv_timeout(Duration::from_secs(3));
     assert_eq!(said, Err(RecvTimeoutError::Timeout));
     let ticks = processor_ticks(&watch.child) - before;
-    // A hundred a second.
+    // Linux counts a hundred ticks a second.
     assert!(ticks <= 15, "{ticks} ticks in 3 seconds");
     assert_eq!(watch.end("INT"), Some(0));
 }
 
-/// User and system time, as Linux counts them.
+/// Returns user and system time, as Linux counts them.
 fn processor_ticks(child: &Child) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let fields = stat.rsplit_once(')').unwrap().1.split_whitespace();
-    // Fields 14 and 15 of proc_pid_stat(5); the third is the first after the name.
+    // These are fields 14 and 15 of proc_pid_stat(5); the third is the first after the name.
     fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }

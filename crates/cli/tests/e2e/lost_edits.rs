@@ -1,11 +1,12 @@
-//! Lost edits and history, with the shipped binary.
+//! Tests of lost edits and of the history, with the shipped binary.
 
 use serde_json::{Value, json};
 
 use crate::fixture::{SyncFixture, check_equal, sync, track_all};
 use crate::processes::{ServeProcess, json, sql, warren};
 
-/// Two devices that edited one cell each without knowing, `b` later, and have synced since.
+/// Prepares two devices that each edited the same cell without knowledge of the other, `b` later,
+/// and that have synced since.
 fn conflict(place: &SyncFixture) -> (ServeProcess, String, String) {
     let server = place.serve();
     let (a, b) = (place.at("a.db"), place.at("b.db"));
@@ -161,7 +162,8 @@ const SHOP: &str = "
     CREATE TABLE product (id TEXT PRIMARY KEY, tag_id INTEGER NOT NULL REFERENCES tag);";
 const PRODUCTS: &str = "SELECT p.id, name FROM product p JOIN tag t ON t.id = tag_id ORDER BY p.id";
 
-/// Two devices that each add the tag `urgent` and a product with it, and have synced since.
+/// Prepares two devices that each added the tag `urgent` and a product with it, and that have
+/// synced since.
 fn two_tags(place: &SyncFixture, makers: [&str; 2]) -> (ServeProcess, [String; 2], Vec<Value>) {
     let server = place.serve();
     let files = ["a.db", "b.db"].map(|name| place.at(name));

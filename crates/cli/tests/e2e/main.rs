@@ -1,7 +1,7 @@
-//! The shipped binary, end to end: real files, real processes, real sockets, and SQLite's own shell
-//! as "any program".
+//! End-to-end tests of the shipped binary: real files, real processes, real sockets, and SQLite's
+//! own shell as "any program".
 //!
-//! What is random is drawn from a seed that the test prints; `WARREN_E2E_SEED` runs it again.
+//! Random values come from a seed that the test prints; `WARREN_E2E_SEED` runs it again.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod actual;

@@ -1,4 +1,4 @@
-//! `warren completions`, `warren man` and the reference of all commands.
+//! Tests of `warren completions`, `warren man` and the reference of all commands.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::commands::commands;
 use crate::fixture::SyncFixture;
 use crate::processes::{CommandOutput, json, warren, with_input};
 
-/// What bash would offer for the last of these words.
+/// Returns bash's completions for the last of these words.
 fn completed(script: &str, words: &[&str]) -> Vec<String> {
     let (last, before) = (words[words.len() - 1], words[words.len() - 2]);
     let ask = format!(

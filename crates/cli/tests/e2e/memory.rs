@@ -1,4 +1,4 @@
-//! What a device needs of memory does not grow with what the account holds.
+//! A test that a device's memory does not grow with the size of the account.
 
 use std::fs;
 use std::thread;
@@ -7,17 +7,17 @@ use std::time::Duration;
 use crate::fixture::{SyncFixture, track_all};
 use crate::processes::{sql, start};
 
-/// Rows of a MiB each: more than a device may have in memory.
+/// The number of rows, of a MiB each: more than a device may have in memory.
 const ROWS_COUNT: usize = 300;
 const MEMORY_MIB_MAX: u64 = 200;
 
-/// Runs `warren` to its end; the most memory that it had, in MiB.
+/// Runs `warren` to its end; returns the peak of its memory, in MiB.
 fn memory_mib_of(arguments: &[&str]) -> u64 {
     let mut child = start(arguments);
     let status = format!("/proc/{}/status", child.id());
     let mut high = 0;
     loop {
-        // The end of the process takes it away.
+        // The file disappears when the process ends.
         let status = fs::read_to_string(&status).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());

@@ -1,5 +1,5 @@
-//! A missing file, a wrong key, a file in use and a full disk: each is the same error from every
-//! command, with one code, one exit status and one form of JSON.
+//! Tests that a missing file, a wrong key, a file in use and a full disk each cause the same error
+//! in every command, with one code, one exit status and one form of JSON.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::output_schema;
 use crate::processes::{CommandOutput, OpenTransaction, json, sql, warren, warren_in};
 use crate::shim::{FaultMode, ShimControl, operation};
 
-/// Commands that read no file that somebody names, or that make their own.
+/// The commands that read no file that the user names, or that create their own.
 const WITHOUT_FILE: &[&str] = &[
     "bench actual",
     "bench browser",
@@ -33,13 +33,13 @@ const WITHOUT_FILE: &[&str] = &[
     "settings",
     "storage schema",
 ];
-/// No space left on device (errno-base.h of Linux).
+/// The error "No space left on device" (errno-base.h of Linux).
 const ENOSPC: i32 = 28;
 
 /// The words of a command; those in capitals stand for paths and for the server's address.
 type CommandWords = &'static str;
 
-/// What opens a tracked file, and fails if that cannot be opened.
+/// The commands that open a tracked file, and fail if it cannot be opened.
 const OF_TRACKED_FILES: &[CommandWords] = &[
     "track FILE --all",
     "untrack FILE t",
@@ -53,7 +53,7 @@ const OF_TRACKED_FILES: &[CommandWords] = &[
     "device revoke 0 FILE",
     "inspect FILE",
 ];
-/// What works on any SQLite file.
+/// The commands that work on any SQLite file.
 const OF_ANY_FILE: &[CommandWords] = &[
     "doctor FILE",
     "doctor FILE --fix all",
@@ -62,7 +62,7 @@ const OF_ANY_FILE: &[CommandWords] = &[
     "vacuum FILE --in-place",
     "tune FILE --minutes 0.01",
 ];
-/// What works on a server's data directory, or on what was made from one.
+/// The commands that work on a server's data directory, or on something that was created from one.
 const OF_DATA: &[CommandWords] = &[
     "account list --data DATA",
     "account password ada --data DATA --password-file PASSWORD --new-password-file PASSWORD",
@@ -79,7 +79,8 @@ const OF_DATA: &[CommandWords] = &[
     "restore DATA --data OUT",
     "storage migrate ada --to sqlite --postgres postgres://0 --data DATA --password-file PASSWORD",
 ];
-/// What reads a file besides, or makes the one that it is about.
+/// The commands that read an additional file, or that create the file or directory that they work
+/// on.
 const OF_OTHER_FILES: &[CommandWords] = &[
     "account add eve --data OUT --password-file FILE",
     "actual-budget import DATA --data OUT",
@@ -102,7 +103,7 @@ const OF_OTHER_FILES: &[CommandWords] = &[
     "restore DATA --revocations FILE --data OUT",
 ];
 
-/// A folder with a tracked file and a server's data, and the paths that commands are given.
+/// A folder with a tracked file and a server's data, and the paths for the commands.
 struct CommandPlace {
     fixture: SyncFixture,
     file: String,
@@ -146,7 +147,7 @@ impl CommandPlace {
     }
 }
 
-/// Asserts that all these commands end with this code.
+/// Asserts that all these commands fail with this code.
 #[track_caller]
 fn check(commands: &[CommandWords], code: &str, run: impl Fn(&str) -> CommandOutput) {
     let fault = |command: &&str| Some(format!("{command}: {}", run(command).fault(code)?));
@@ -164,7 +165,7 @@ fn a_missing_file_is_one_error_for_every_command() {
         check(list, "file_not_found", |command| place.run(command, &[]));
     }
     assert!(!Path::new(&place.file).exists());
-    // No command is left out.
+    // The lists contain every command.
     let described = json(&["json-schema"]);
     let described: BTreeSet<_> =
         described["properties"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -211,7 +212,7 @@ fn a_wrong_key_is_one_error_for_every_command_and_a_missing_one_too() {
             check(list, "wrong_key", |command| place.run(command, &option));
         }
     }
-    // Without a key, an encrypted file is like any other that is no database.
+    // Without a key, an encrypted file is like any other file that is not a database.
     for name in ["encrypted.db", "text.db"] {
         place.file = place.fixture.at(name);
         if name == "text.db" {
@@ -228,10 +229,10 @@ fn a_wrong_key_is_one_error_for_every_command_and_a_missing_one_too() {
 fn a_file_in_use_is_one_error_for_every_command() {
     let place = CommandPlace::new();
     let _holder = OpenTransaction::begin(&place.file, "BEGIN EXCLUSIVE; SELECT 1");
-    // The doctor reports what it finds in a locked file, too.
+    // The doctor reports its findings in a locked file, too.
     let of_any_file = OF_ANY_FILE.iter().filter(|command| **command != "doctor FILE");
     let commands = OF_TRACKED_FILES.iter().chain(of_any_file);
-    // Each waits for the lock for some seconds, so they wait together.
+    // Each command waits some seconds for the lock, so they wait at the same time.
     let faults: Vec<_> = thread::scope(|scope| {
         let run = |command: &'static str| {
             let place = &place;
@@ -245,7 +246,7 @@ fn a_file_in_use_is_one_error_for_every_command() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What writes to a file, to a new one or to a data directory.
+/// The commands that write to a file, to a new one or to a data directory.
 const WRITERS: &[CommandWords] = &[
     "track FILE --all",
     "untrack TRACKED t",
@@ -285,7 +286,7 @@ fn a_full_disk_is_one_error_for_every_command() {
         let words: Vec<_> = words.iter().map(String::as_str).collect();
         let ran = warren_in(&folder, &variables, &words);
         control.disarm();
-        // What a command leaves is what the same command goes on with.
+        // The same command would resume from the files that it leaves, so they are removed.
         drop(fs::remove_file(&place.out));
         drop(fs::remove_dir_all(&place.out));
         ran

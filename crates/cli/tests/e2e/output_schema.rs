@@ -1,5 +1,5 @@
-//! Every value that `warren … --json` prints in a test, compared with the JSON Schema that
-//! `warren json-schema` gives for the command.
+//! Compares every value that `warren … --json` prints in a test with the JSON Schema that
+//! `warren json-schema` prints for the command.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -20,8 +20,8 @@ struct ValueSchema {
 static SCHEMAS: LazyLock<Mutex<HashMap<String, &'static [ValueSchema]>>> =
     LazyLock::new(Mutex::default);
 
-/// Asserts that each line of the output is a value that the command may print. Without `--json`
-/// among the arguments there is nothing to check.
+/// Asserts that each line of the output is a value that the command may print. It checks nothing
+/// if the arguments do not contain `--json`.
 #[track_caller]
 pub(crate) fn check(arguments: &[&str], stdout: &str) {
     if !arguments.contains(&"--json") {
@@ -36,7 +36,7 @@ pub(crate) fn check(arguments: &[&str], stdout: &str) {
     }
 }
 
-/// Why the command may not print the value; `None` if it may.
+/// Returns the reason why the command may not print the value; `None` if it may.
 pub(crate) fn fault(arguments: &[&str], value: &Value) -> Option<String> {
     let mut faults = String::new();
     for ValueSchema { name, validator } in schemas_of(&command(arguments)) {
@@ -46,7 +46,7 @@ pub(crate) fn fault(arguments: &[&str], value: &Value) -> Option<String> {
     Some(faults)
 }
 
-/// The command's name, of one word or two.
+/// Returns the command's name, of one word or two.
 pub(crate) fn command(arguments: &[&str]) -> String {
     let words: Vec<&str> =
         arguments.iter().copied().take_while(|word| !word.starts_with('-')).take(2).collect();
@@ -58,7 +58,7 @@ pub(crate) fn command(arguments: &[&str]) -> String {
     }
 }
 
-/// The schemas of the values that a command may print, read once.
+/// Returns the schemas of the values that a command may print; they are read once.
 fn schemas_of(command: &str) -> &'static [ValueSchema] {
     let mut known = SCHEMAS.lock().unwrap();
     if let Some(schemas) = known.get(command) {

@@ -1,4 +1,4 @@
-//! A server whose vaults are in PostgreSQL, and vaults that move.
+//! Tests of a server whose vaults are in PostgreSQL, and of vaults that move.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,13 +13,13 @@ use sync_store::{BlobChunkId, BlobId, MessageBatch, UpdateStateFn, VaultFiles, V
 use crate::fixture::{ADMIN, PASSWORD, SyncFixture, check_equal, check_report, track_all};
 use crate::processes::{ServeProcess, json, sql, warren, with_input};
 
-/// The tests' PostgreSQL server, started once; it ends with the process.
+/// Returns the tests' PostgreSQL server, which is started once and ends with the process.
 fn lab() -> &'static postgres_lab::PostgresServer {
     static LAB: OnceLock<postgres_lab::PostgresServer> = OnceLock::new();
     LAB.get_or_init(|| postgres_lab::PostgresServer::start_temporary(&[]).unwrap())
 }
 
-/// A place whose vaults are in PostgreSQL, and two devices in sync.
+/// A data directory whose vaults are in PostgreSQL, and two devices in sync.
 struct PostgresPair {
     place: SyncFixture,
     /// The file with the database's URL.
@@ -48,8 +48,8 @@ impl PostgresPair {
         ServeProcess::start(&self.place.data, &["--postgres-file", &self.url])
     }
 
-    /// Both devices write, and come to the same rows without a repair. The server has another
-    /// address than they remember.
+    /// Edits both devices, and checks that they get the same rows without a repair. The server's
+    /// address is not the one that they remember.
     #[track_caller]
     fn sync_on(&self, server: &ServeProcess) {
         edit(&self.a, "of a");
@@ -60,7 +60,7 @@ impl PostgresPair {
         check_equal(&self.a, &self.b);
     }
 
-    /// Count and digest of the vault.
+    /// Returns the count and the digest of the vault.
     #[track_caller]
     fn inspect(&self, in_postgres: bool) -> (Value, Value) {
         let mut command = vec!["inspect", "--login", "ada", "--verify"];
@@ -101,11 +101,11 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
     pair.sync_on(&server);
     server.stop();
 
-    // Back to where the older copy still is, which goes on.
+    // The vault moves back to PostgreSQL, which still has the older copy, and continues it.
     let before = pair.inspect(false);
     assert_eq!(pair.carry("postgres", &["--remove-source"]), before);
     assert_eq!(pair.inspect(true), before);
-    // Once more would remove the only copy.
+    // Another move would remove the only copy.
     let again =
         ["storage", "migrate", "ada", "--to", "postgres", "--overwrite-destination", "--json"];
     let place = ["--data", &pair.place.data, "--password-file", &pair.place.password];
@@ -123,7 +123,7 @@ fn a_server_on_postgres_is_killed_and_goes_on_and_its_vaults_move() {
     json(&[&remove[..], &["--postgres-file", &pair.url]].concat());
 }
 
-/// Vaults that belong to ada, as a gateway makes them: messages, a blob in pieces, a record.
+/// Creates sub-vaults of ada's, as a gateway does: messages, a blob in chunks, a gateway state.
 fn fill_sub_vaults(place: &SyncFixture, names: &[&'static str]) {
     let databases = Arc::new(Databases::start(EngineLimits::default()).unwrap());
     let data = Path::new(&place.data);
@@ -148,7 +148,7 @@ fn fill_sub_vaults(place: &SyncFixture, names: &[&'static str]) {
             vault.exchange(batch, amend).await.unwrap();
         });
     }
-    // One that is noted, and was never made.
+    // This sub-vault is recorded, but was never created.
     accounts.add_sub_vault(ada.account, &ada.sub_vault_id("nothing")).unwrap();
 }
 
@@ -194,7 +194,7 @@ fn the_vaults_that_belong_to_an_account_are_shown_and_move_with_its_own() {
         sub_vaults.map(digest).collect::<Vec<_>>()
     };
     assert_eq!(digests(&there), digests(&before));
-    // What was moved already is left alone, also by who would begin anew.
+    // A vault that was already moved stays unchanged, even with `--overwrite-destination`.
     assert_eq!(carry("postgres", &["--remove-source", "--overwrite-destination"]), [0; 0]);
     check(&inspect(&in_postgres), false);
     assert_eq!(carry("sqlite", &[]), [10, 20]);
@@ -252,7 +252,7 @@ fn what_the_database_lost_and_what_was_changed_in_it_comes_back_from_the_devices
     );
     pair.sync_on(&server);
 
-    // Nobody without the key writes a content that devices take for one.
+    // Without the key it is impossible to write a content that devices accept.
     let sql =
         "UPDATE warren.message SET content = set_byte(content, 60, 255 - get_byte(content, 60))";
     assert_eq!(by_hand(format!("{sql} WHERE {vault} AND timestamp = {}", nth(2))), 1);
@@ -311,7 +311,7 @@ fn tls_is_used_when_asked_for_and_only_with_a_server_that_proves_its_name() {
     request.args(["-nodes", "-days", "2", "-addext", "basicConstraints=critical,CA:FALSE"]);
     request.args(["-keyout", &key, "-out", &certificate]).args(name);
     assert!(request.output().unwrap().status.success());
-    // PostgreSQL reads no key that others may read, and is another user where we are root.
+    // PostgreSQL rejects a key that others may read, and under root it runs as another user.
     let own = format!("chmod 600 {key}; [ $(id -u) != 0 ] || chown postgres {key}");
     assert!(Command::new("sh").args(["-c", &own]).status().unwrap().success());
     let files = [format!("ssl_cert_file={certificate}"), format!("ssl_key_file={key}")];
@@ -370,7 +370,7 @@ fn the_operator_is_told_what_postgres_knows() {
         assert_eq!(ada[name], Value::Null, "{name} in {ada}");
     }
     let report = server.admin("maintenance", ADMIN, Some(&json!({})));
-    // The accounts' file.
+    // The only file is the accounts' file.
     assert_eq!(
         (&report["files_count"], &report["closed_count"]),
         (&json!(1), &json!(0)),

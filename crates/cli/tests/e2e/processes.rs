@@ -1,4 +1,4 @@
-//! The programs: `warren`, a server of it, the `sqlite3` shell, Python.
+//! The programs that the tests run: `warren`, its server, the `sqlite3` shell, Python.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::output_schema;
 
 const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 
-/// How a program ended.
+/// A program's exit status and output.
 pub(crate) struct CommandOutput {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
@@ -29,7 +29,7 @@ impl CommandOutput {
         self
     }
 
-    /// The one JSON value that it printed.
+    /// Returns the only JSON value of the output.
     #[track_caller]
     pub(crate) fn value(&self) -> Value {
         let value = serde_json::from_str(&self.stdout);
@@ -42,8 +42,9 @@ impl CommandOutput {
         assert_eq!(self.fault(code), None);
     }
 
-    /// Why this is not what a command with `--json` prints when it fails with this code: one value
-    /// with code, message and hint, and the exit status of the code. `None` if it is.
+    /// Returns the difference from the output of a `--json` command that fails with this code: one
+    /// value with code, message and hint, and the exit status of the code. Returns `None` if there
+    /// is no difference.
     pub(crate) fn fault(&self, code: &str) -> Option<String> {
         let value: Value = serde_json::from_str(&self.stdout).unwrap_or_default();
         let error = value["error"].as_object();
@@ -57,7 +58,7 @@ impl CommandOutput {
     }
 }
 
-/// The exit status of a code, as the document says.
+/// Returns the exit status of a code, as documented.
 fn exit_status(code: &str) -> i32 {
     let document = include_str!("../../../../docs/reference/formats/4-errors.md");
     let is_row = |line: &&str| line.contains(&format!("`{code}`")) && !line.starts_with("| `");
@@ -87,13 +88,13 @@ pub(crate) fn warren_in(
     ran
 }
 
-/// Runs `warren … --json`, which must succeed, for its value.
+/// Runs `warren … --json`, which must succeed, and returns its value.
 #[track_caller]
 pub(crate) fn json(arguments: &[&str]) -> Value {
     warren(&[arguments, &["--json"]].concat()).succeeded().value()
 }
 
-/// Runs a program with this on its standard input.
+/// Runs a program with this standard input.
 pub(crate) fn with_input(command: &mut Command, input: &str) -> CommandOutput {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -101,19 +102,19 @@ pub(crate) fn with_input(command: &mut Command, input: &str) -> CommandOutput {
     CommandOutput::new(child.wait_with_output().unwrap())
 }
 
-/// `warren …` with an answer waiting on its standard input.
+/// Runs `warren …` with an answer waiting on its standard input.
 pub(crate) fn warren_asking(arguments: &[&str], input: &str) -> CommandOutput {
     let ran = with_input(Command::new(WARREN).args(arguments), input);
     output_schema::check(arguments, &ran.stdout);
     ran
 }
 
-/// A running `warren …`, to be killed.
+/// Starts `warren …`; the caller must kill it.
 pub(crate) fn start(arguments: &[&str]) -> Child {
     start_with(&[], Stdio::inherit(), arguments)
 }
 
-/// One with these environment variables, and a place for what it writes to standard error.
+/// Starts `warren …` with these environment variables and this standard error.
 pub(crate) fn start_with(variables: &[(&str, &str)], stderr: Stdio, arguments: &[&str]) -> Child {
     let mut command = Command::new(WARREN);
     command.args(arguments).envs(variables.iter().copied());
@@ -129,11 +130,12 @@ pub(crate) fn shell(file: &str, sql: &str) -> CommandOutput {
     )
 }
 
-/// The `sqlite3` shell with a transaction open on a file, until dropped.
+/// The `sqlite3` shell with an open transaction on a file, until dropped.
 pub(crate) struct OpenTransaction(Child);
 
 impl OpenTransaction {
-    /// Returns when the statements have run, the last of which gives one row.
+    /// Begins a transaction, and returns once the statements have run. The last one must return
+    /// one row.
     pub(crate) fn begin(file: &str, statements: &str) -> Self {
         let mut command = Command::new("sqlite3");
         command.args(["-batch", file]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -147,7 +149,7 @@ impl OpenTransaction {
         Self(shell)
     }
 
-    /// The process id of the shell.
+    /// Returns the process id of the shell.
     pub(crate) fn process(&self) -> u32 {
         self.0.id()
     }
@@ -155,19 +157,19 @@ impl OpenTransaction {
 
 impl Drop for OpenTransaction {
     fn drop(&mut self) {
-        // It ends with its input.
+        // The shell ends with its input.
         drop(self.0.stdin.take());
         drop(self.0.wait());
     }
 }
 
-/// The shell's output; it must succeed.
+/// Returns the shell's output; the shell must succeed.
 #[track_caller]
 pub(crate) fn sql(file: &str, sql: &str) -> String {
     shell(file, sql).succeeded().stdout.trim_end().to_owned()
 }
 
-/// Python with the packages of `tests/requirements.txt`.
+/// Returns the path of a Python with the packages of `tests/requirements.txt`.
 pub(crate) fn python() -> PathBuf {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/venv/bin/python");
     let python = std::env::var_os("WARREN_PYTHON").unwrap_or_else(|| folder.into());
@@ -177,31 +179,31 @@ pub(crate) fn python() -> PathBuf {
     python
 }
 
-/// What a program prints first.
+/// Returns the first line of a program's output.
 pub(crate) fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     line
 }
 
-/// A running `warren serve`; it ends with this value.
+/// A running `warren serve`, which is killed on drop.
 pub(crate) struct ServeProcess {
     child: Child,
-    /// `http://127.0.0.1:…`
+    /// The server's URL, `http://127.0.0.1:…`.
     pub(crate) address: String,
-    /// Where Actual's apps come in, if they do.
+    /// The URL of the gateway for Actual's apps, if it is enabled.
     pub(crate) actual: Option<String>,
 }
 
 impl ServeProcess {
-    /// Returns when it accepts connections.
+    /// Starts a server, and returns once it accepts connections.
     pub(crate) fn start(data: &str, options: &[&str]) -> Self {
         let serve =
             ["serve", "--listen", "127.0.0.1:0", "--json", "--log", "error", "--data", data];
         Self::new(start(&[&serve, options].concat()))
     }
 
-    /// A server that was started with `--json`.
+    /// Takes over a server that was started with `--json`.
     pub(crate) fn new(mut child: Child) -> Self {
         let line = first_line(&mut child);
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
@@ -210,7 +212,7 @@ impl ServeProcess {
         Self { child, address: text("address").unwrap(), actual: text("actual_budget_address") }
     }
 
-    /// A server that was started without `--json`, so that its log is for people.
+    /// Takes over a server that was started without `--json`, so that its log is for people.
     pub(crate) fn for_people(mut child: Child) -> Self {
         let line = first_line(&mut child);
         let rest = line.strip_prefix("Warren is running at ");
@@ -219,24 +221,24 @@ impl ServeProcess {
         Self { child, address, actual: None }
     }
 
-    /// `127.0.0.1:…`
+    /// Returns the host and the port, `127.0.0.1:…`.
     pub(crate) fn host_and_port(&self) -> &str {
         self.address.rsplit('/').next().unwrap()
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// `kill -9`.
+    /// Kills the server, as `kill -9` does.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         let status = self.child.wait().unwrap();
         assert_eq!(status.code(), None, "it had ended by itself: {status}");
     }
 
-    /// Asks it to stop, as an operator or systemd does, and waits until it has.
+    /// Requests a stop, as an operator or systemd does, and waits for the end.
     pub(crate) fn stop(mut self) {
         let kill = format!("kill -TERM {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
@@ -244,12 +246,12 @@ impl ServeProcess {
         assert!(status.success(), "{status}");
     }
 
-    /// What `GET` of a path answers.
+    /// Returns the answer to a `GET` of a path.
     pub(crate) fn get(&self, path: &str) -> String {
         self.get_as(path, "nobody")
     }
 
-    /// The same, with a token.
+    /// Returns the answer to a `GET` of a path with a token.
     pub(crate) fn get_as(&self, path: &str, token: &str) -> String {
         let request = ureq::get(format!("{}{path}", self.address));
         let mut answer = request.header("authorization", format!("Bearer {token}")).call().unwrap();
@@ -258,7 +260,7 @@ impl ServeProcess {
         text
     }
 
-    /// What a call of the operator's answers; with a body it is a POST.
+    /// Returns the answer to a call of the operator's; with a body it is a POST.
     pub(crate) fn admin(&self, call: &str, token: &str, body: Option<&Value>) -> Value {
         let (url, bearer) =
             (format!("{}/v1/admin/{call}", self.address), format!("Bearer {token}"));
@@ -279,7 +281,7 @@ impl Drop for ServeProcess {
         if let Ok(Some(status)) = self.child.try_wait() {
             println!("the server {} had ended: {status}", self.address);
         }
-        // Then there is nothing to end.
+        // The server may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }

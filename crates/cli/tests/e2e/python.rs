@@ -1,5 +1,5 @@
-//! The programs that others wrote for Python: an API tester, and the other `SQLite3 Multiple
-//! Ciphers`.
+//! Tests with other projects' Python programs: an API tester, and the other
+//! `SQLite3 Multiple Ciphers`.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::random::SplitMixRng;
 
 const INTEROP: &str = include_str!("../../../../tests/apsw_interop.py");
 
-/// Runs `tests/apsw_interop.py` on a file; the key goes in by standard input.
+/// Runs `tests/apsw_interop.py` on a file; the key is passed by standard input.
 #[track_caller]
 fn apsw(action: &str, file: &Path, cipher: Cipher, key: &DatabaseKey) -> CommandOutput {
     let hex = hex(key.as_bytes());
@@ -30,7 +30,7 @@ fn a_vault_opens_in_apsw_with_its_unwrapped_key() {
     let a = place.chinook("a.db");
     track_all(&a);
     place.sign_in("sync", &a, &server.address);
-    // Killed, so that part of the vault is in its WAL.
+    // The server is killed, so that part of the vault is in its WAL.
     server.kill();
     let unlocked = place.unlock(PASSWORD);
     let vault = unlocked.vault.path(Path::new(&place.data));
@@ -40,13 +40,14 @@ fn a_vault_opens_in_apsw_with_its_unwrapped_key() {
 
     let wrong = apsw("read", &vault, Cipher::ChaCha20, &DatabaseKey::generate());
     assert_eq!(wrong.value()["error"], "NotADBError", "{}", wrong.stderr);
-    // Nothing of that has harmed it.
+    // None of that has damaged the vault.
     place.check_vault(15_618);
     let server = place.serve();
     assert_eq!(place.sign_in("clone", &place.at("b.db"), &server.address)["in_sync"], true);
 }
 
-/// A file that apsw makes opens here without the cipher being named, and then there again.
+/// Checks that a file that apsw creates opens here without the cipher's name, and then there
+/// again.
 fn check_interop(cipher: Cipher) {
     let folder = tempfile::tempdir().unwrap();
     let (theirs, ours) = (folder.path().join("theirs.db"), folder.path().join("ours.db"));
@@ -78,34 +79,35 @@ fn chacha20_files_go_both_ways_with_a_raw_key() {
     check_interop(Cipher::ChaCha20);
 }
 
-/// This cipher knows no raw keys: the bytes that `raw:` begins are its passphrase, in both
-/// programs.
+/// This cipher has no raw keys: in both programs, the bytes that begin with `raw:` are its
+/// passphrase.
 #[test]
 fn aes256cbc_files_go_both_ways_with_the_same_bytes() {
     check_interop(Cipher::Aes256Cbc);
 }
 
-/// Test cases of one operation in each of its phases. `WARREN_SCHEMATHESIS=long` makes almost three
-/// times as many, in some five minutes. (A limit of time would make more: it repeats phases until
-/// the time is over.)
+/// The number of test cases of one operation in each of its phases. `WARREN_SCHEMATHESIS=long`
+/// runs almost three times as many, in some five minutes. (A time limit would run more: it repeats
+/// phases until the time is over.)
 const EXAMPLES_COUNT: &str = "15";
 const LONG_EXAMPLES_COUNT: &str = "40";
 
-/// Everything that schemathesis checks, but for two that compare with the schema what no schema
-/// says: which of the refusals in `docs/reference/formats/3-http-api.md` is the right one for what
-/// (a `limit` past the maximum is 413 here), and that a request may be refused for its content (a
-/// date that is none, a login together with a token).
+/// The only checks that are left out. They would need facts that no schema contains: which of the
+/// refusals in `docs/reference/formats/3-http-api.md` applies to which request (a `limit` past the
+/// maximum is 413 here), and that a request may be refused for its content (an invalid date, a
+/// login together with a token).
 const NOT_CHECKED: &str = "negative_data_rejection,positive_data_acceptance";
-/// Revokes devices, also the one that asks: it gets a run and a device of its own.
+/// The call that revokes devices, even the one that sends it: it gets a run and a device of its
+/// own.
 const REVOKE: &str = "DELETE /v1/devices/{id}";
-/// An answer without an end, which it would wait for. `crates/server/tests/it/events.rs` asks
-/// instead.
+/// The call whose answer never ends, so that the tester would wait for it.
+/// `crates/server/tests/it/events.rs` tests it instead.
 const LISTEN: &str = "GET /v1/sync/events";
 
-/// The operator's calls get a run of their own, with their token.
+/// The operator's calls, which get a run of their own with the operator's token.
 const ADMIN_CALLS: &str = "^/v1/admin";
 
-/// What a device and its user can do.
+/// The calls of a device and its user.
 const CALLS: &[(&str, &str)] = &[
     ("POST", "/v1/accounts"),
     ("POST", "/v1/devices"),
@@ -135,7 +137,7 @@ impl TestedServer {
         Self { place, server, device, seed: SplitMixRng::new().below(1 << 32) }
     }
 
-    /// `schemathesis run` for the operations that `which` names, with this token. Returns its
+    /// Runs `schemathesis run` for the operations that `which` names, with this token. Returns its
     /// report.
     fn run(&self, which: &[&str], token: &str) -> Value {
         let report = self.place.at("schemathesis.json");
@@ -167,7 +169,7 @@ fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
     assert_eq!(report["operations"]["tested"], 14, "{report}");
     let generated = report["test_cases"]["generated"].as_u64().unwrap();
     assert!(generated > 300, "{generated}");
-    // It was let in, everywhere; and the device that tested is well.
+    // Every call has succeeded at least once, and the tester's device still syncs.
     let after = successes(&tested.server, CALLS);
     for (call, (before, after)) in CALLS.iter().zip(before.iter().zip(&after)) {
         assert!(after > before, "{call:?}: {before} and {after}, seed {}", tested.seed);
@@ -203,8 +205,8 @@ fn schemathesis_finds_no_error_in_what_operators_ask() {
     tested.server.stop();
 }
 
-/// How many calls the server has answered with success, by method and route, as it counts them
-/// itself.
+/// Returns how many calls the server has answered with success, by method and route, from its own
+/// counters.
 fn successes(server: &ServeProcess, calls: &[(&str, &str)]) -> Vec<u64> {
     let metrics = server.get_as("/metrics", ADMIN);
     assert!(!metrics.contains("status=\"5"), "{metrics}");

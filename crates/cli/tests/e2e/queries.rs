@@ -1,5 +1,5 @@
-//! `warren doctor --queries`: the logs that Django and SQLAlchemy write themselves, and what is
-//! advised for them.
+//! Tests of `warren doctor --queries`: the logs that Django and SQLAlchemy write themselves, and
+//! the advice for them.
 
 use std::process::Command;
 
@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::fixture::SyncFixture;
 use crate::processes::{CommandOutput, python, warren};
 
-/// Makes the tables, and asks them: with debug logging as its documentation sets it up.
+/// A program that creates the tables and queries them, with debug logging set up as in Django's
+/// documentation.
 const DJANGO: &str = r#"
 import logging, sys
 import django
@@ -109,7 +110,7 @@ fn the_log_of_sqlalchemy_gets_its_index() {
     };
     assert_eq!(calls("SELECT item.id"), 40, "{load}");
     assert!(calls("INSERT INTO item") > 0, "{load}");
-    // With the title, too, if that halves the work.
+    // The index also has the title, if that halves the work.
     let fixes = fixes(&report);
     assert_eq!(fixes.len(), 1, "{fixes:?}");
     assert!(fixes[0].starts_with("CREATE INDEX item_owner"), "{fixes:?}");

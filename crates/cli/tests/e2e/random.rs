@@ -1,4 +1,4 @@
-//! Random numbers that can be drawn again.
+//! Random numbers that a seed reproduces.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -11,8 +11,8 @@ pub(crate) struct SplitMixRng {
 }
 
 impl SplitMixRng {
-    /// A fresh seed, or the one that is to be run again. libtest shows what is printed if the test
-    /// fails.
+    /// Draws a fresh seed, or takes the given one to repeat a run. libtest shows the printed seed
+    /// if the test fails.
     #[expect(clippy::print_stdout, reason = "libtest shows it when the test fails")]
     pub(crate) fn new() -> Self {
         let given = std::env::var_os(SEED).map(|seed| seed.into_string().unwrap().parse().unwrap());
@@ -33,7 +33,7 @@ impl SplitMixRng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number in `0..end`.
+    /// Returns a number in `0..end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
@@ -42,8 +42,8 @@ impl SplitMixRng {
         self.below(2) == 0
     }
 
-    /// Passes a random bit of time, so that what comes next hits the others at any point of their
-    /// work.
+    /// Spends a random bit of time, so that the next action hits other processes at any point of
+    /// their work.
     pub(crate) fn spin(&mut self, turns_max: u64) {
         for _ in 0..self.below(turns_max) {
             std::hint::spin_loop();

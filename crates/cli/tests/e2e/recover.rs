@@ -1,5 +1,5 @@
-//! `warren recover`, as people and programs see it. What is saved of which damage: the tests of
-//! `doctor`.
+//! Tests of `warren recover` as people and programs see it. The tests of `doctor` cover which rows
+//! are saved from which damage.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -18,7 +18,7 @@ use crate::processes::{json, sql, warren};
 
 const PASSPHRASE: &str = "three small words";
 
-/// A table of so many rows; encrypted, if there is a passphrase.
+/// Creates a file with a table of `rows` rows; it is encrypted if there is a passphrase.
 fn make(folder: &TempDir, rows: u32, passphrase: Option<&str>) -> String {
     let file = folder.path().join("a.db").to_str().unwrap().to_owned();
     let db = Connection::open(&file).unwrap();
@@ -35,7 +35,7 @@ fn make(folder: &TempDir, rows: u32, passphrase: Option<&str>) -> String {
     file
 }
 
-/// Spoils a leaf of the table.
+/// Damages a leaf of the table.
 fn spoil(file: &str) {
     let file = OpenOptions::new().write(true).open(file).unwrap();
     file.write_all_at(&[0xa5; 64], 9 * 4096 + 2_000).unwrap();
@@ -91,7 +91,7 @@ fn what_an_encrypted_file_has_lost_is_told_and_in_the_status() {
         (&json!("chacha20"), &json!("chacha20"))
     );
     assert_eq!(fs::read(&file).unwrap(), before);
-    // Under the same words, and under none.
+    // The file opens with the same passphrase, and after `--decrypt` without one.
     let db = Connection::open(&out).unwrap();
     FileKey::Passphrase(Zeroizing::new(PASSPHRASE.into())).apply_to(&db).unwrap();
     let count: i64 = db.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
@@ -112,7 +112,7 @@ fn what_an_encrypted_file_has_lost_is_told_and_in_the_status() {
     assert!(!Path::new(&other).exists());
 }
 
-/// The fix that the doctor prints does what it says.
+/// The fix that the doctor prints works.
 #[test]
 fn the_doctor_prints_the_command_with_the_keys_option() {
     for passphrase in [None, Some(PASSPHRASE)] {
@@ -150,7 +150,7 @@ fn a_signal_leaves_nothing() {
     if status.signal() == Some(Signal::INT.as_raw()) {
         assert_eq!(left, [folder.path().join("a.db")]);
     } else {
-        // It had just ended by itself.
+        // The command has just ended before the signal.
         assert_eq!((status.code(), left.len()), (Some(0), 2), "{left:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! Temporary copies: who may read them, and that they go when their command ends, however it ends.
+//! Tests of temporary copies: who may read them, and that they are removed when their command
+//! ends, however it ends.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +12,7 @@ use crate::file_modes::{
     OF_USER, RunningCommand, below, folder, mode, run, set_mode, start, wait_until, words,
 };
 
-/// Folders of commands that keep temporary copies.
+/// Returns the folders of commands that keep temporary copies.
 fn scratch(folder: &Path) -> Vec<PathBuf> {
     let is_it = |path: &PathBuf| {
         path.file_name().unwrap().to_str().unwrap().starts_with("warren-") && path.is_dir()
@@ -20,7 +21,7 @@ fn scratch(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).filter(is_it).collect()
 }
 
-/// Starts a `warren tune a.db` that takes long, and waits until its copy is in its folder.
+/// Starts a long `warren tune a.db`, and waits until its copy is in its folder.
 fn tune(folder: &Path) -> (RunningCommand, PathBuf) {
     let before = scratch(folder);
     let process = start(folder, &["tune", "a.db", "--minutes", "5"]);
@@ -61,7 +62,7 @@ fn what_a_killed_tune_has_left_the_next_one_removes() {
     killed.wait();
     assert!(left.join("copy.sqlite").is_file());
     assert_eq!(mode(&left), 0o700);
-    // A folder that only looks like one, and one whose process lives.
+    // These must stay: a folder that only looks like one, and one whose process is alive.
     let of_user = path.join("warren-tune-results");
     fs::create_dir(&of_user).unwrap();
     let (mut living, used) = tune(path);

@@ -1,4 +1,5 @@
-//! The settings of `warren serve`: from the command line, the environment and a TOML file.
+//! Tests of the settings of `warren serve`: from the command line, the environment and a TOML
+//! file.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -26,28 +27,28 @@ impl SettingsFixture {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// A settings file.
+    /// Writes a settings file, and returns its path.
     fn write(&self, text: &str) -> String {
         let path = self.at("etc/warren.toml");
         fs::write(&path, text).unwrap();
         path
     }
 
-    /// `warren serve --print-config …` with this in the file.
+    /// Runs `warren serve --print-config …` with this text in the file.
     fn print(&self, text: &str, variables: &[(&str, &str)], options: &[&str]) -> CommandOutput {
         let config = self.write(text);
         let print = ["serve", "--print-config", "--config", &config];
         warren_in(&self.at(""), variables, &[&print, options].concat())
     }
 
-    /// The same with `--json`: all settings.
+    /// Returns all settings that it prints with `--json`.
     #[track_caller]
     fn settings(&self, text: &str, variables: &[(&str, &str)], options: &[&str]) -> Value {
         let ran = self.print(text, variables, &[options, &["--json"]].concat()).succeeded();
         ran.value()["settings"].take()
     }
 
-    /// The file is refused; the message has the line, and this.
+    /// Checks that the file is refused, and that the message contains the line and this text.
     #[track_caller]
     fn check_refused(&self, text: &str, line: usize, told: &str) {
         let ran = self.print(text, &[], &["--json"]);
@@ -59,7 +60,7 @@ impl SettingsFixture {
     }
 }
 
-/// Value and source.
+/// Checks a setting's value and source.
 #[track_caller]
 fn check(setting: &Value, value: impl Into<Value>, source: &str) {
     let expected: Value = value.into();

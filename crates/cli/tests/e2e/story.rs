@@ -1,4 +1,4 @@
-//! What a new user does, on a real database, with the programs that people have.
+//! Tests of a new user's steps, on a real database, with the programs that people have.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::fixture::{
 };
 use crate::processes::{ServeProcess, json, python, sql, warren, with_input};
 
-/// Chinook's rows, and a declaration of each table.
+/// The number of messages: one for each of Chinook's rows, and a declaration of each table.
 const CHINOOK_MESSAGES: usize = CHINOOK_ROWS + CHINOOK_TABLES;
 
 /// Two devices with Chinook, in sync.
@@ -31,7 +31,8 @@ impl ChinookPair {
         Self { place, server, a, b }
     }
 
-    /// Brings both to the same rows, whichever of them was written to; asserts that they are.
+    /// Brings both to the same rows, whichever of them was written to; asserts that they are
+    /// equal.
     #[track_caller]
     fn sync(&self) -> Vec<String> {
         for file in [&self.a, &self.b, &self.a] {
@@ -62,7 +63,7 @@ fn eleven_tables_are_equal_row_for_row_on_a_second_device() {
     assert_eq!(cloned["created_tables"].as_array().unwrap().len(), CHINOOK_TABLES, "{cloned}");
     assert_eq!(check_equal(&a, &b), original, "tracking and syncing changed no row");
 
-    // Server, login and token are remembered in the file.
+    // The file remembers the server, the login and the token.
     sql(&a, "UPDATE Track SET Name = 'Für immer' WHERE TrackId = 1");
     assert_eq!(json(&["status", &a])["pending_count"], 1);
     assert_eq!(sync(&a)["sent_count"], 1);
@@ -141,7 +142,7 @@ fn rows_that_another_program_replaces_are_gone_on_both_devices() {
     assert_eq!(pair.sync(), Vec::<String>::new(), "nothing was hidden behind them");
 }
 
-/// What people's Python programs do, with the `sqlite3` that their system has.
+/// A program as people write them, for the `sqlite3` that their system's Python has.
 const PYTHON: &str = r"
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], timeout=30)
@@ -226,7 +227,7 @@ fn an_added_column_is_noticed_at_the_next_sync() {
          UPDATE Genre SET Rating = 5 WHERE GenreId <= 10",
     );
     sync(&pair.a);
-    // A clone takes what comes; a file whose tables its owner made keeps what it does not know.
+    // A clone creates the column; a file whose tables its owner created ignores an unknown one.
     assert_eq!(sync(&pair.b)["created_tables"], json!(["added column Genre.Rating"]));
     assert_eq!(sync(&c)["created_tables"], json!([]));
     let unknown = json(&["status", &c])["missing_tables"].clone();
@@ -242,7 +243,7 @@ fn an_added_column_is_noticed_at_the_next_sync() {
     }
 }
 
-/// A change that cannot be followed: an error that says what to do, and then doing that.
+/// Checks a change that cannot be synced: the error suggests commands, which then help.
 fn check_schema_change(change: &str) {
     let pair = ChinookPair::new();
     sql(
@@ -279,8 +280,8 @@ fn a_renamed_column_is_an_error_that_says_what_to_do() {
     check_schema_change("ALTER TABLE Genre RENAME COLUMN Name TO Title");
 }
 
-/// As programs do it that rebuild the table. `ALTER TABLE … DROP COLUMN` itself is refused by
-/// SQLite, because our triggers name the column.
+/// The column is dropped as by programs that rebuild the table. SQLite itself refuses
+/// `ALTER TABLE … DROP COLUMN`, because our triggers name the column.
 #[test]
 fn a_dropped_column_is_an_error_that_says_what_to_do() {
     check_schema_change(
@@ -310,7 +311,7 @@ fn writers_write_while_the_file_syncs() {
     assert_eq!(sql(&pair.b, added), "40");
 }
 
-/// A sync beside a writer; the sets are equal unless something was written just then.
+/// Syncs while another program writes; both sides are equal unless it wrote just then.
 fn sync_beside(file: &str) {
     let report: Value = json(&["sync", file]);
     assert_eq!(report["rejected"]["by_reason"]["undecodable"], 0, "{report}");

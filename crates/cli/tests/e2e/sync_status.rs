@@ -1,4 +1,4 @@
-//! What the devices of an account know of each other.
+//! Tests the information that the devices of an account have about each other.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ use crate::cutting_proxy::{CutAction, CuttingProxy, ProxyEvent};
 use crate::fixture::{SyncFixture, devices, sync, track_all};
 use crate::processes::{json, sql, start, warren};
 
-/// More than a sync of one change takes.
+/// The limit of the cuts in bytes: more than a sync of one change takes.
 const BYTES_MAX: u64 = 4_000;
-/// Less than any request of a sync.
+/// The step of the cuts in bytes: less than any request of a sync.
 const STEP_BYTES: u64 = 60;
 
-/// The device that asks, and the other one.
+/// Returns the device that runs the command, and the other one.
 #[track_caller]
 fn listed(file: &str) -> (Value, Value) {
     let (mine, other): (Vec<Value>, Vec<Value>) =
@@ -20,7 +20,7 @@ fn listed(file: &str) -> (Value, Value) {
     (mine[0].clone(), other[0].clone())
 }
 
-/// Cuts syncs of a file a little later each time, until another device sees this.
+/// Cuts syncs of a file a little later each time, until another device sees the result.
 fn cut_until(file: &str, proxy: &CuttingProxy, is_seen: impl Fn() -> bool) {
     let mut bytes = STEP_BYTES;
     while !is_seen() {
@@ -69,7 +69,7 @@ fn what_a_device_could_not_send_is_seen_by_the_others() {
     );
     assert!(sync_status.ends_with(", 1 unsent"), "{sync_status}");
 
-    // The same from the other side, and then it has sent it.
+    // The other side shows the same, until it has sent its change.
     sql(&a, "INSERT INTO t VALUES (3, 'three')");
     assert_eq!(sync(&a)["sent_count"], 1);
     let sync_status = json(&["status", &b])["sync_status"].clone();

@@ -1,5 +1,5 @@
-//! What comes from elsewhere commands no terminal: names, cells, arguments and servers' messages
-//! are printed with their control characters visible.
+//! Tests that foreign text cannot control the terminal: names, cells, arguments and servers'
+//! messages are printed with their control characters visible.
 
 use prost::Message;
 use protocol::{ErrorCode, ErrorResponse};
@@ -8,13 +8,13 @@ use crate::fixture::{SyncFixture, sync, track_all};
 use crate::http_proxy::{HttpProxy, ProxyRule};
 use crate::processes::{CommandOutput, json, sql, warren};
 
-/// Clears the screen, turns red in 8-bit form, turns the direction of writing, rings, and begins a
-/// line that Warren has not written.
+/// A text that clears the screen, turns red in 8-bit form, reverses the direction of writing,
+/// rings, and begins a line that Warren has not written.
 const HOSTILE: &str = "x\r\u{1b}[2J\u{9b}31m\u{202e}\u{7}\nwarren: y";
-/// As it is shown.
+/// The hostile text as Warren prints it.
 const SHOWN: &str = "x\\r\\u{1b}[2J\\u{9b}31m\\u{202e}\\u{7}\\nwarren: y";
 
-/// Asserts that nothing printed commands a terminal, or is a line of somebody else's.
+/// Asserts that the output neither controls a terminal nor contains a forged line.
 #[track_caller]
 fn check(ran: &CommandOutput) {
     for text in [&ran.stdout, &ran.stderr] {
@@ -25,7 +25,7 @@ fn check(ran: &CommandOutput) {
     }
 }
 
-/// Runs a command as people do, and then with `--json`; returns what people see.
+/// Runs a command as people do, and then with `--json`; returns the output for people.
 #[track_caller]
 fn run_in_terminal(arguments: &[&str]) -> String {
     let (people, programs) = (warren(arguments), warren(&[arguments, &["--json"]].concat()));
@@ -35,14 +35,14 @@ fn run_in_terminal(arguments: &[&str]) -> String {
     people.stdout + &people.stderr
 }
 
-/// That a command shows the hostile text, harmless.
+/// Checks that a command shows the hostile text in its harmless form.
 #[track_caller]
 fn check_shown(arguments: &[&str]) {
     let text = run_in_terminal(arguments);
     assert!(text.contains(SHOWN), "{arguments:?}: {text}");
 }
 
-/// Two devices with hostile names, tables and cells, which have written to the same row.
+/// Prepares two devices with hostile names, tables and cells, which have written to the same row.
 fn hostile_pair(place: &SyncFixture, address: &str) -> (String, String) {
     let (a, b) = (place.at(&format!("a{HOSTILE}.db")), place.at("b.db"));
     sql(
@@ -75,7 +75,7 @@ fn names_and_cells_of_others_are_shown_and_not_obeyed() {
         for command in ["status", "conflicts", "inspect"] {
             check_shown(&[command, file]);
         }
-        // It names only what is wrong, in words that it wraps.
+        // The doctor names only what is wrong, in words that it wraps.
         run_in_terminal(&["doctor", file]);
         check_shown(&["device", "list", file]);
         check_shown(&["history", file, HOSTILE, "1"]);
@@ -103,7 +103,7 @@ fn arguments_and_paths_in_errors_are_shown_and_not_obeyed() {
     ] {
         check_shown(refused);
     }
-    // Words of clap's, which shows newlines in a way of its own.
+    // Clap prints these messages, and shows newlines in its own form.
     let escape = "\u{1b}]0;title\u{7}";
     for usage in [
         &[escape][..],

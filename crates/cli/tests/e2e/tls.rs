@@ -1,4 +1,4 @@
-//! The server speaks TLS by itself, with a certificate that may change while it runs.
+//! Tests of the server's own TLS, with a certificate that may change while it runs.
 
 use std::fs;
 use std::process::Command;
@@ -23,13 +23,13 @@ fn a_device_syncs_over_tls_and_the_certificate_is_renewed_under_way() {
         command.args(["sync", file, "--json"]).args(place.first_time(&server.address));
         CommandOutput::new(command.env("SSL_CERT_FILE", authority).output().unwrap())
     };
-    // Whom the machine does not trust is not talked to.
+    // The device does not talk to a server that the machine does not trust.
     sync(&file, &place.write("nobody.pem", "")).refused("untrusted");
     assert_eq!(sync(&file, &certificates.authority).succeeded().value()["in_sync"], true);
 
     certificates.issue("0x0B");
     while certificates.shown(&server) != "serial=0B" {}
-    // What cannot be used leaves what is in use.
+    // An unusable certificate does not replace the current one.
     fs::write(&certificates.certificate, "no certificate").unwrap();
     for _ in 0..3 {
         std::thread::park_timeout(std::time::Duration::from_millis(600));
@@ -72,7 +72,8 @@ fn a_certificate_that_cannot_be_used_is_named() {
     }
 }
 
-/// By a variable that names nothing, so that the machine trusts nobody.
+/// Runs `warren` with a variable that names an empty file, so that the machine trusts no
+/// authority.
 fn warren_trusting_nobody(place: &SyncFixture, arguments: &[&str]) -> CommandOutput {
     let nobody = place.write("nobody.pem", "");
     warren_in(&place.at(""), &[("SSL_CERT_FILE", &nobody)], arguments)
@@ -92,14 +93,14 @@ fn an_authority_of_ones_own_is_named_once() {
     let sync = ["sync", &*file];
     let first_time = place.first_time(&server.address);
     run(&[&sync[..], &first_time].concat()).refused("untrusted");
-    // What is named has to be there, and to be a certificate.
+    // The named file must exist, and must be a certificate.
     let with = |authority: &str| run(&[&sync[..], &first_time, &["--ca-file", authority]].concat());
     with(&place.at("missing.pem")).refused("file_not_found");
     with(&certificates.authority_key).refused("invalid_certificate");
     let synced = with(&certificates.authority).succeeded();
     assert_eq!(synced.value()["in_sync"], true);
 
-    // From then on the file knows it, wherever the authority's file went.
+    // From then on the file remembers it, wherever the authority's file is moved.
     fs::rename(&certificates.authority, place.at("elsewhere.pem")).unwrap();
     run(&sync).succeeded();
     assert_eq!(run(&["status", &file]).succeeded().value()["sync_status"]["in_sync"], true);
@@ -107,7 +108,7 @@ fn an_authority_of_ones_own_is_named_once() {
     let clone = ["clone", &place.at("b.db"), "--ca-file", &place.at("elsewhere.pem")];
     run(&[&clone[..], &first_time].concat()).succeeded();
 
-    // Another authority's certificate is not taken from then on, whoever trusts it.
+    // From then on, another authority's certificate is refused, even if the machine trusts it.
     let others = TestCertificates::new(&place);
     others.issue("0x0B");
     while others.shown(&server) != "serial=0B" {}

@@ -1,4 +1,5 @@
-//! `warren tune` as a whole, small: what it says, and what it leaves alone.
+//! Tests of `warren tune` as a whole, with small measurements: its report, and the files that it
+//! does not change.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +12,12 @@ use tempfile::TempDir;
 use crate::fixture::{CHINOOK, DISK};
 use crate::processes::{CommandOutput, json, sql, warren};
 
-/// A folder to measure in.
+/// Creates a folder to measure in.
 fn folder() -> TempDir {
     tempfile::tempdir_in(DISK).unwrap()
 }
 
-/// The least of measuring.
+/// Runs the shortest measurement.
 fn tune(arguments: &[&str], folder: &TempDir) -> Value {
     let folder = folder.path().to_str().unwrap();
     json(&[&["tune", "--minutes", "0.01", "--work-dir", folder], arguments].concat())
@@ -40,7 +41,7 @@ fn list(folder: &Path) -> Vec<String> {
     names
 }
 
-/// As lists of settings have it.
+/// Returns a setting in the form of the report's lists.
 fn setting(pragma: &str, value: &str) -> Value {
     json!({"pragma": pragma, "value": value})
 }
@@ -50,7 +51,8 @@ fn tried(report: &Value) -> Vec<(&str, &str)> {
     all.map(|one| (one["pragma"].as_str().unwrap(), one["value"].as_str().unwrap())).collect()
 }
 
-/// Nothing that was recommended for speed was found otherwise, whatever the machine did meanwhile.
+/// Checks that no setting recommended for speed was found to be slower, whatever else the machine
+/// did.
 #[track_caller]
 fn check_honest(report: &Value) {
     let faster = |one: &Value| {
@@ -131,7 +133,7 @@ fn nothing_unsafe_is_tried_unless_allowed() {
     let report = tune(&[file, "--allow-unsafe"], &folder);
     let all = tried(&report);
     assert!(risky.iter().all(|one| all.contains(one)) && all.contains(&normal), "{all:?}");
-    // Who has it today loses nothing by it.
+    // A file that has it already loses nothing by it.
     let report = tune(&[file, "--current-pragmas", "synchronous=NORMAL,cache_size=-4000"], &folder);
     assert!(recommended(&report).contains(&normal), "{report}");
     assert!(
@@ -167,7 +169,7 @@ fn a_file_in_use_is_copied_with_what_is_only_in_its_wal() {
     };
     check(&path, &folder());
     assert_eq!(bytes().collect::<Vec<_>>(), before, "file, WAL and its index");
-    // As after a crash: nobody has the file open, and its WAL holds everything.
+    // As after a crash, no process has the file open, and its WAL contains everything.
     let crashed = folder();
     for name in ["live.db", "live.db-wal"] {
         fs::copy(place.path().join(name), crashed.path().join(name)).unwrap();
@@ -241,7 +243,7 @@ fn what_cannot_be_tuned_is_said() {
     check(&[&at("rowless")], "invalid_file", "no table has rows");
     check(&[place.path().to_str().unwrap()], "not_a_file", "is not a file");
     check(&[CHINOOK, "--workload", "mail"], "invalid_argument", "generates its own file");
-    // A file of 100 TB, nearly all of it holes.
+    // A file of 100 TB consists almost entirely of holes.
     let huge = fs::File::create(at("huge")).unwrap();
     huge.set_len(100 << 40).or_else(|_| huge.set_len(10 << 40)).unwrap();
     check(&[&at("huge")], "disk_full", "not enough disk space");

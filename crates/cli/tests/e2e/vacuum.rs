@@ -1,4 +1,4 @@
-//! `warren vacuum`, and what `warren inspect` says of a file's health.
+//! Tests of `warren vacuum`, and of a file's health in `warren inspect`.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::fixture::{SyncFixture, track_all};
 use crate::hex::hex;
 use crate::processes::{OpenTransaction, json, sql, warren, with_input};
 
-/// A file of a few megabytes, half of it free, in this journal mode.
+/// Creates a file of a few megabytes, half of it free, in this journal mode.
 fn half_empty(folder: &TempDir, journal_mode: &str) -> String {
     let file = folder.path().join(format!("{journal_mode}.db")).to_str().unwrap().to_owned();
     sql(
@@ -85,7 +85,7 @@ fn people_are_told_what_it_came_to() {
     }
 }
 
-/// A read transaction.
+/// The statements of a read transaction.
 const READING: &str = "BEGIN; SELECT count(*) FROM t";
 
 #[test]
@@ -123,7 +123,7 @@ fn an_encrypted_file_needs_its_key_and_stays_encrypted() {
     assert_eq!(json(&["vacuum", &vault, "--key-file", &key])["method"], "copy");
     assert!(!std::fs::read(&vault).unwrap().starts_with(b"SQLite format 3"));
     place.check_vault(0);
-    // A server has it open.
+    // The vault is open in a server.
     let server = place.serve();
     let file = place.at("a.db");
     sql(&file, "CREATE TABLE t (id INTEGER PRIMARY KEY, x)");
@@ -156,7 +156,7 @@ fn inspect_shows_fragmentation_the_wal_and_who_has_it_open() {
     let folder = tempfile::tempdir().unwrap();
     let file = half_empty(&folder, "wal");
     track_all(&file);
-    // Nearly as much again as the file has by then, and gone.
+    // This adds nearly as many pages as the file has by then, and frees them.
     sql(
         &file,
         "CREATE TABLE gone AS SELECT randomblob(1900) FROM t;
@@ -188,7 +188,8 @@ fn inspect_shows_fragmentation_the_wal_and_who_has_it_open() {
     assert!(health["fragmentation_ratio"].as_f64().unwrap() < 0.5);
 }
 
-/// What is not a regular file under the name of the copy, made by a shell command.
+/// An entry with the copy's name that is not a regular file is reported; a shell command creates
+/// it.
 #[test]
 fn something_else_under_the_name_of_the_copy_is_named() {
     for (make, suffix) in [
@@ -205,7 +206,7 @@ fn something_else_under_the_name_of_the_copy_is_named() {
         let shell = format!("{make} {name}");
         assert!(Command::new("sh").args(["-c", &shell]).status().unwrap().success());
         let before = content(&file);
-        // It once waited for a writer to the FIFO.
+        // The command once waited for a writer to the FIFO.
         let mut command = Command::new("timeout");
         command.args(["60", env!("CARGO_BIN_EXE_warren"), "vacuum", &file, "--json"]);
         let refused = with_input(&mut command, "");
@@ -215,7 +216,7 @@ fn something_else_under_the_name_of_the_copy_is_named() {
         assert_eq!(content(&file), before);
         assert_eq!(std::fs::read(folder.path().join("other")).unwrap(), b"other");
         assert!(Path::new(&name).symlink_metadata().is_ok(), "{make}: it stays");
-        // In place no copy is made.
+        // In place, it creates no copy.
         json(&["vacuum", &file, "--in-place"]);
     }
 }

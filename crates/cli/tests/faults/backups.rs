@@ -1,4 +1,5 @@
-//! Backups of a server that works: each is whole, and has what was acknowledged before it began.
+//! These tests make backups of a working server: each one is complete, and has everything that was
+//! acknowledged before it began.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,8 @@ use crate::fixture::{FaultedServer, PASSWORD, SendRecord, warren};
 use crate::scenarios::{prepare_account, register};
 
 const BACKUPS: usize = 4;
-/// A push is some 100 pages, so that the WAL is copied and started anew all the time.
+/// The number of messages per push: some 100 pages, so that the WAL is checkpointed and restarted
+/// all the time.
 const PUSH_COUNT: u64 = 200;
 const CONTENT_BYTES: usize = 2_000;
 

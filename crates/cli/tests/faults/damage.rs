@@ -1,5 +1,5 @@
-//! Vaults of which something does not read back as it was written: they are noticed and made anew,
-//! and devices fill in what is missing.
+//! These tests damage vaults on the disk: the server notices and repairs them, and devices fill in
+//! what is missing.
 
 use std::fs;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use crate::fixture::{ADMIN, FaultedServer, SendRecord, send, warren};
 use crate::scenarios::{prepare_account, prepare_files};
 use crate::spoil::{damaged, spoil_middle, vaults};
 
-/// Some hundred pages in the vault.
+/// The number of rows, which fill some hundred pages of the vault.
 const ROWS: i64 = 3_000;
-/// Up to a minute: a busy machine.
+/// The maximum number of attempts; together they take up to a minute, for a busy machine.
 const ATTEMPTS_MAX: usize = 1_200;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -38,7 +38,7 @@ impl DamageFixture {
         rig
     }
 
-    /// Rows of `a.db` with these numbers.
+    /// Inserts rows with these numbers into `a.db`.
     fn insert(&self, numbers: Range<i64>) {
         let mut db = Connection::open(self.place().join("a.db")).unwrap();
         let transaction = db.transaction().unwrap();
@@ -87,7 +87,7 @@ impl DamageFixture {
         self.try_sync().unwrap();
     }
 
-    /// What an idle vault gets, now.
+    /// Runs the maintenance of an idle vault now.
     fn maintain(&self) -> Value {
         let call = ("POST", "/v1/admin/maintenance");
         SendRecord::default().call(self.server(), call, ADMIN, &json!({})).unwrap().value()
@@ -97,7 +97,7 @@ impl DamageFixture {
         self.server().metric(name)
     }
 
-    /// Waits until a vault was put aside, and made anew.
+    /// Waits until a vault was quarantined and replaced.
     fn wait_for_repair(&self) {
         self.wait_until(|| self.metric("warren_repaired_files_total") == 1);
     }
@@ -110,7 +110,7 @@ impl DamageFixture {
         assert!(is_there, "{}", self.server().log());
     }
 
-    /// A device that joins now; what it was told if it can't.
+    /// Clones into a new device. The error is the command's output.
     fn clone_as(&self, file: &str) -> Result<String, String> {
         let sign_in = ["--server", &self.server().address, "--login", "ada"];
         let password = ["--password-file", "password.txt"];
@@ -123,27 +123,27 @@ impl DamageFixture {
         (answer.status, answer.value())
     }
 
-    /// A device that joins now gets all that `a.db` has.
+    /// Checks that a new device gets everything that `a.db` has.
     fn check_clone(&self) {
         self.clone_as("c.db").unwrap();
         assert_eq!(self.rows("c.db"), self.rows("a.db"));
         assert!(self.rows("a.db").starts_with(char::is_numeric));
     }
 
-    /// How many rows a device has, and the sum of their numbers.
+    /// Returns the number of a device's rows, and the sum of their numbers.
     fn rows(&self, file: &str) -> String {
         let db = Connection::open(self.place().join(file)).unwrap();
         let sql = "SELECT count(*) || ' ' || sum(n) FROM item";
         db.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    /// What the sync of a device's file reports.
+    /// Returns the report of a sync of a device's file.
     fn sync_report(&self, file: &str) -> Value {
         let said = self.run(&["sync", file, "--server", &self.server().address, "--json"]);
         serde_json::from_str(said.unwrap().lines().last().unwrap()).unwrap()
     }
 
-    /// What a device's file knows of its server.
+    /// Returns what a device's file has recorded about its server.
     fn remote(&self, file: &str) -> Value {
         let said = self.run(&["status", file, "--offline", "--json"]).unwrap();
         serde_json::from_str::<Value>(said.lines().last().unwrap()).unwrap()["remote"].take()
@@ -162,7 +162,7 @@ fn a_page_that_is_spoilt_is_found_when_the_vault_is_idle_and_devices_fill_in_the
     rig.stop();
     rig.start();
     rig.sync();
-    // The first time it begins to count; all is in the file afterwards.
+    // The first run begins to count; everything is in the file afterwards.
     rig.maintain();
     assert!(rig.maintain()["scrubbed_pages_count"].as_u64().unwrap() > 100);
     spoil_middle(&rig.vault());
@@ -183,7 +183,7 @@ fn a_page_that_is_spoilt_is_found_when_the_vault_is_idle_and_devices_fill_in_the
     assert!(!has_damaged_files(&rig.place().join("data")), "its content goes with the account");
 }
 
-/// Messages on the server, in the vault's file.
+/// Returns the number of messages in the server's vault file.
 fn count(rig: &DamageFixture) -> i64 {
     rig.inspect("--verify").unwrap()["messages_count"].as_i64().unwrap()
 }
@@ -241,7 +241,7 @@ fn inspect_repairs_a_vault_while_no_server_runs() {
     let quarantined_path = repaired["quarantined_path"].as_str().unwrap();
     assert!(quarantined_path.ends_with(".damaged"), "{repaired}");
     assert!(damaged(&rig.vault()).exists());
-    // A second time somebody should look at the disk first.
+    // The second time, the operator should examine the disk first.
     spoil_middle(&rig.vault());
     let refused = rig.inspect("--repair").unwrap_err();
     assert!(refused.contains("an earlier .damaged file"), "{refused}");
@@ -261,7 +261,7 @@ fn a_second_damage_is_repaired_as_soon_as_the_file_of_the_first_is_moved_away() 
     rig.clone_as("first.db").unwrap_err();
     rig.wait_for_repair();
     rig.sync();
-    // Nothing of the file is in memory then.
+    // After the restart, no page of the file is in memory.
     rig.stop();
     spoil_middle(&rig.vault());
     rig.start();
@@ -309,7 +309,7 @@ fn a_server_whose_accounts_are_damaged_is_not_ready() {
 fn devices_hear_what_a_repaired_vault_has_lost_until_it_has_come_back() {
     let mut rig = DamageFixture::new();
     rig.clone_as("c.db").unwrap();
-    // Most of the vault is what `a.db` alone has.
+    // Most of the vault exists only in `a.db`.
     rig.insert(ROWS..3 * ROWS);
     rig.sync();
     rig.stop();

@@ -1,9 +1,9 @@
-//! A disk as a power loss leaves it: what a log of file operations allows.
+//! A simulated disk after a power loss: it builds states that a log of file operations allows.
 //!
-//! Contents and names are apart, as in a file system. What a flush of a file has covered is certain;
-//! of what was written since, nothing, all, a beginning or some sectors may be there. A name is
-//! certain once its folder was flushed; where the file system has a journal, once anything was.
-//! A flush that failed leaves its pages clean and unwritten, as Linux does.
+//! Contents and names are separate, as in a file system. Everything that a flush of a file has
+//! covered is certain; of later writes, the disk may have none, all, a prefix or some sectors. A
+//! name is certain once its folder was flushed or, where the file system has a journal, once
+//! anything was flushed. A failed flush leaves its pages clean and unwritten, as in Linux.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 
 use crate::random::SplitMixRng;
 
-/// What a disk writes at once.
+/// The unit that a disk writes atomically.
 const SECTOR: usize = 512;
-/// What the kernel writes at once.
+/// The unit that the kernel writes.
 const PAGE: usize = 4_096;
 
-/// One record of the library's log.
+/// One record of the log that `faultio.c` writes.
 #[derive(Clone, Debug)]
 pub(crate) struct LogRecord {
     /// `C`reated, `W`ritten, `T`runcated, `S`ynced, `F`ailed to sync, `R`enamed, `U`nlinked, a
-    /// `D`irectory; and `A`, which the test adds: what was acknowledged.
+    /// `D`irectory; and `A`, which the test adds: work that was acknowledged.
     pub(crate) kind: u8,
     pub(crate) path: String,
     offset: u64,
@@ -28,7 +28,7 @@ pub(crate) struct LogRecord {
 }
 
 impl LogRecord {
-    /// As the library writes it.
+    /// Encodes a record of acknowledged work in the library's format.
     pub(crate) fn acknowledged(what: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(u32::from(b'A').to_ne_bytes());
@@ -38,7 +38,7 @@ impl LogRecord {
         bytes
     }
 
-    /// The same, of another folder.
+    /// Returns the record with the folder `from` replaced by `to`.
     pub(crate) fn moved(mut self, from: &str, to: &str) -> Self {
         let moved = |name: &str| name.strip_prefix(from).map(|rest| format!("{to}{rest}"));
         if let Some(path) = moved(&self.path) {
@@ -73,12 +73,12 @@ pub(crate) fn read_log(path: &Path) -> Vec<LogRecord> {
     records
 }
 
-/// How a file system keeps names.
+/// The rule by which a file system makes names durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamePersistence {
-    /// Only by a flush of their folder.
+    /// A name is durable only after a flush of its folder.
     Strict,
-    /// In a journal, in their order, which any flush writes.
+    /// Names are kept in a journal, in their order, and any flush writes it.
     Journal,
 }
 
@@ -86,9 +86,9 @@ pub(crate) enum NamePersistence {
 struct DiskFile {
     durable: Vec<u8>,
     cache: Vec<u8>,
-    /// Since the last flush.
+    /// Operations since the last flush.
     pending: Vec<PendingOperation>,
-    /// A flush has failed: a page that is written to later is written whole.
+    /// Whether a flush has failed: after that, a later write to a page writes the whole page.
     has_failed: bool,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct SimulatedDisk {
     root: String,
     names: NamePersistence,
     files: Vec<DiskFile>,
-    /// As the program sees them.
+    /// The names as the program sees them.
     seen: BTreeMap<String, usize>,
     certain: BTreeMap<String, usize>,
     pending: Vec<NameChange>,
@@ -118,7 +118,7 @@ pub(crate) struct SimulatedDisk {
 }
 
 impl SimulatedDisk {
-    /// What is in a folder, all of it certain. The log names it by the same path.
+    /// Reads a folder, all of it certain. The log must name it by the same path.
     pub(crate) fn of(folder: &Path, names: NamePersistence) -> Self {
         let root = folder.to_str().unwrap().to_owned();
         let mut disk = Self {
@@ -187,12 +187,12 @@ impl SimulatedDisk {
                 self.pending.push(NameChange::Unlink(path.clone()));
             }
             (b'D', _) => self.folders.push(path.clone()),
-            // A file that has no name any more, or a folder that is not watched.
+            // The file no longer has a name, or the folder is not watched.
             _ => {}
         }
     }
 
-    /// Makes the changes of these names certain.
+    /// Makes the changes of the matching names certain.
     fn commit_names(&mut self, is_concerned: impl Fn(&str) -> bool) {
         let pending = std::mem::take(&mut self.pending);
         for change in pending {
@@ -208,7 +208,7 @@ impl SimulatedDisk {
         }
     }
 
-    /// Writes an image of what the disk may hold now into a folder.
+    /// Writes an image of a state that the disk may have now into a folder.
     pub(crate) fn write_image(&self, to: &Path, random: &mut SplitMixRng) {
         let mut names = self.certain.clone();
         let count = match self.names {
@@ -221,7 +221,7 @@ impl SimulatedDisk {
         self.write(to, &names, |file| file.image(random));
     }
 
-    /// The same, with nothing that is not certain.
+    /// Writes an image that contains only what is certain.
     pub(crate) fn write_certain_image(&self, to: &Path) {
         self.write(to, &self.certain, |file| file.durable.clone());
     }
@@ -285,13 +285,14 @@ impl DiskFile {
         }
     }
 
-    /// What was written since the last flush is never written, unless its page is written to again.
+    /// Drops the writes since the last flush: they never reach the disk, unless their page is
+    /// written to again.
     fn fail(&mut self) {
         self.has_failed = true;
         self.pending.retain(|pending| matches!(pending, PendingOperation::Truncate(_)));
     }
 
-    /// What a power loss may leave of it.
+    /// Returns a content that a power loss may leave.
     fn image(&self, random: &mut SplitMixRng) -> Vec<u8> {
         let mut content = self.durable.clone();
         match random.below(4) {
@@ -322,7 +323,7 @@ impl PendingOperation {
         }
     }
 
-    /// Some of its sectors.
+    /// Applies a random choice of the operation's sectors.
     fn tear(&self, content: &mut Vec<u8>, random: &mut SplitMixRng) {
         match self {
             Self::Write(offset, data) => {

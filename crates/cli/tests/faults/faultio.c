@@ -2,13 +2,13 @@
  *
  *   cc -O2 -shared -fPIC -o faultio.so faultio.c -ldl -lpthread
  *
- * FAULT_DIR   an absolute path; what does not lie below it is left alone, as are WAL indexes
+ * FAULT_DIR   an absolute path; files outside of it are not watched, and neither are WAL indexes
  *             (`-shm`), which are memory and rebuilt after a crash.
  * FAULT_CTL   a file of one `struct control`, mapped shared: another process arms it and reads it.
- * FAULT_LOG   gets every change in the order in which it was made, for images of a power loss.
- * FAULT_FAST  if set, nothing is flushed for real: of a test that loses no power it takes the waits.
+ * FAULT_LOG   gets every change in the order in which it happened, for images of a power loss.
+ * FAULT_FAST  if set, flushes do nothing: a test without a power loss then does not wait for them.
  *
- * Programs that are linked statically, and system calls that bypass the C library, are not seen. */
+ * Statically linked programs, and system calls that bypass the C library, are not watched. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,16 +26,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The same numbers are in shim.rs. */
+/* shim.rs has the same numbers. */
 enum { WRITE = 1, SYNC = 2, TRUNCATE = 4, RENAME = 8, UNLINK = 16, OPEN = 32, MKDIR = 64 };
 enum { NONE, ONCE, FROM, SHORT, KILL_BEFORE, KILL_AFTER, KILL_TORN, STOP };
 
 struct control {
     uint64_t count;   /* operations of the classes in `mask` while armed */
-    uint64_t fail_at; /* the one to break, from 1 */
-    uint64_t fired;   /* how many were broken */
+    uint64_t fail_at; /* the number of the operation to break, from 1 */
+    uint64_t fired;   /* the number of broken operations */
     uint32_t mode, mask, error, armed;
-    char hit[216];    /* what was broken first: operation and path */
+    char hit[216];    /* the first broken operation and its path */
 };
 
 static struct control idle, *control = &idle;
@@ -44,7 +44,7 @@ static size_t dir_length;
 static int log_fd = -1, is_fast;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The path of each descriptor that is watched. */
+/* The path of each watched descriptor. */
 enum { DESCRIPTORS_MAX = 65536 };
 static char *paths[DESCRIPTORS_MAX];
 
@@ -101,7 +101,7 @@ static int is_watched(const char *path) {
 
 static int has_path(int fd) { return fd >= 0 && fd < DESCRIPTORS_MAX && paths[fd]; }
 
-/* One record: type, length of the path, offset, length, path, data. Lengths in native order. */
+/* Appends a record: type, length of the path, offset, length, path, data; in native byte order. */
 static void note(uint32_t type, const char *path, uint64_t offset, const void *data, uint64_t length) {
     if (log_fd < 0) return;
     uint32_t path_length = (uint32_t)strlen(path);
@@ -112,7 +112,7 @@ static void note(uint32_t type, const char *path, uint64_t offset, const void *d
     if (real_writev(log_fd, parts, 3) < 0) abort();
 }
 
-/* Counts an operation. Returns how it is to be broken, or NONE. */
+/* Counts an operation. Returns the mode in which it must be broken, or NONE. */
 static int judge(uint32_t operation, const char *path, const char *name) {
     if (!control->armed || !(control->mask & operation)) return NONE;
     uint64_t number = __atomic_add_fetch(&control->count, 1, __ATOMIC_SEQ_CST);
@@ -217,7 +217,7 @@ static int sync_file(int fd, int (*real)(int), const char *name) {
     if (!has_path(fd)) return real(fd);
     ENTER;
     int verdict = judge(SYNC, paths[fd], name);
-    /* After a failed flush Linux takes the pages for clean: 'F' says that they never got there. */
+    /* After a failed flush, Linux considers the pages clean: 'F' records that they were lost. */
     if (is_error(verdict)) { note('F', paths[fd], 0, NULL, 0); LEAVE; return -1; }
     int failed = is_fast ? 0 : real(fd);
     if (!failed) note('S', paths[fd], 0, NULL, 0);

@@ -1,5 +1,5 @@
-//! What runs under the faults: the shipped binary as a server and as a device's `sync`, and a plain
-//! client that remembers what it was told.
+//! The processes under the faults: the shipped binary as a server and as a device's `sync`, and a
+//! plain client that remembers every answer.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,23 +21,24 @@ pub(crate) const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 pub(crate) const PASSWORD: &str = "a pass-phrase of ada's own";
 pub(crate) const ADMIN: &str = "the-operators-token-of-this-test";
 
-/// For anything that a process does, on a machine that is busy.
+/// The time limit of anything that a process does, on a busy machine.
 pub(crate) const TIME_MAX: Duration = Duration::from_mins(2);
 
 type EnvironmentVariables = Vec<(String, OsString)>;
 
-/// A running `warren serve`; it ends with this value.
+/// A running `warren serve`, which is killed on drop.
 pub(crate) struct FaultedServer {
     child: Child,
-    /// `http://127.0.0.1:…`
+    /// The server's URL, `http://127.0.0.1:…`.
     pub(crate) address: String,
-    /// Of the gateway for Actual's apps.
+    /// The URL of the gateway for Actual's apps.
     pub(crate) gateway: String,
     log: PathBuf,
 }
 
 impl FaultedServer {
-    /// Returns when it accepts connections. `Err`: how it ended, and what it said.
+    /// Starts a server, and returns once it accepts connections. The error is its exit status and
+    /// its output.
     pub(crate) fn start(
         folder: &Path,
         environment: EnvironmentVariables,
@@ -45,7 +46,7 @@ impl FaultedServer {
         Self::start_with(folder, environment, &[])
     }
 
-    /// With more options.
+    /// Starts a server with further options.
     pub(crate) fn start_with(
         folder: &Path,
         environment: EnvironmentVariables,
@@ -90,20 +91,20 @@ impl FaultedServer {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Asks it to stop. `None` if it had to be killed.
+    /// Sends `SIGTERM` and waits. Returns `None` if the server had to be killed.
     pub(crate) fn stop(mut self) -> Option<ExitStatus> {
         let kill = format!("kill -TERM {}", self.child.id());
         drop(Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status());
         wait(&mut self.child, TIME_MAX)
     }
 
-    /// `kill -9`.
+    /// Kills the server, as `kill -9` does.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// A metric without labels.
+    /// Returns the value of a metric that has no labels.
     pub(crate) fn metric(&self, name: &str) -> u64 {
         let url = format!("{}/metrics", self.address);
         let operator = [("authorization", &*format!("Bearer {ADMIN}"))];
@@ -112,7 +113,7 @@ impl FaultedServer {
         line.unwrap().parse().unwrap()
     }
 
-    /// What it has written to its log since the folder was made.
+    /// Returns the log since the folder was created.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
@@ -125,7 +126,7 @@ impl Drop for FaultedServer {
     }
 }
 
-/// Waits for the end of a process, polling; kills one that takes longer.
+/// Waits by polling until a process ends; kills one that takes longer than `time_max`.
 pub(crate) fn wait(child: &mut Child, time_max: Duration) -> Option<ExitStatus> {
     let until = now() + time_max;
     while now() < until {
@@ -144,7 +145,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// How a command ended: its status (`None`: it hung), and what it said on either stream.
+/// Runs a command. Returns its status (`None`: it hung) and the output of both streams.
 pub(crate) fn warren(
     arguments: &[&str],
     folder: &Path,
@@ -169,7 +170,7 @@ pub(crate) fn warren(
     (status, said.concat())
 }
 
-/// What a request came to: a status and a body, or nothing if the server was not there.
+/// The response to a request.
 pub(crate) struct FaultedResponse {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
@@ -180,7 +181,7 @@ impl FaultedResponse {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 
-    /// The code of a refusal, or the status.
+    /// Returns the error code of a refusal, or else the status.
     fn code(&self) -> String {
         match self.value()["error"]["code"].as_str() {
             Some(code) => code.to_owned(),
@@ -209,13 +210,14 @@ pub(crate) fn send(
     Some(FaultedResponse { status: answer.status().as_u16(), body })
 }
 
-/// What was sent, what was acknowledged, and which refusals came.
+/// A plain client's record of its messages, of those that were acknowledged, and of the refusals
+/// that it received.
 pub(crate) struct SendRecord {
     sent_count: u64,
     /// The last page that was sent.
     page: Vec<(Timestamp, Vec<u8>)>,
     acknowledged: BTreeMap<Timestamp, Vec<u8>>,
-    /// Bytes of a message's content.
+    /// The size of a message's content in bytes.
     content_bytes: usize,
     pub(crate) codes: BTreeMap<String, u32>,
 }
@@ -232,7 +234,7 @@ impl Default for SendRecord {
     }
 }
 
-/// 2024-01-01T00:00:00Z: every clock is past it.
+/// 2024-01-01T00:00:00Z, which every clock has passed.
 const START_MS: u64 = 1_704_067_200_000;
 
 impl SendRecord {
@@ -240,7 +242,7 @@ impl SendRecord {
         *self.codes.entry(code.into()).or_default() += 1;
     }
 
-    /// A JSON call of the API.
+    /// Sends a JSON request to the API, and counts an error by its code.
     pub(crate) fn call(
         &mut self,
         server: &FaultedServer,
@@ -260,12 +262,12 @@ impl SendRecord {
         answer
     }
 
-    /// With contents of another size.
+    /// Creates an empty record for contents of another size.
     pub(crate) fn with_content_bytes(content_bytes: usize) -> Self {
         Self { content_bytes, ..Self::default() }
     }
 
-    /// As after so many messages, all of which were acknowledged.
+    /// Returns the record as it is after `count` messages that were all acknowledged.
     pub(crate) fn from_acknowledged(count: u64, content_bytes: usize) -> Self {
         let mut ledger = Self::with_content_bytes(content_bytes);
         ledger.write_page(count);
@@ -285,13 +287,13 @@ impl SendRecord {
         self.page = numbers.map(message).collect();
     }
 
-    /// Pushes so many messages. `true`: they are acknowledged.
+    /// Pushes `count` messages. Returns whether they were acknowledged.
     pub(crate) fn push(&mut self, server: &FaultedServer, token: &str, count: u64) -> bool {
         self.write_page(count);
         self.push_again(server, token)
     }
 
-    /// Pushes the last page.
+    /// Pushes the last page again.
     pub(crate) fn push_again(&mut self, server: &FaultedServer, token: &str) -> bool {
         let message = |(timestamp, content): &(Timestamp, Vec<u8>)| {
             let content = BASE64_STANDARD.encode(content);
@@ -307,7 +309,7 @@ impl SendRecord {
         is_acknowledged
     }
 
-    /// What is wrong with the vault: an acknowledged message is missing or another, or the
+    /// Returns what is wrong with the vault: an acknowledged message is missing or differs, or the
     /// fingerprint is not that of the messages.
     pub(crate) fn check_vault(&self, server: &FaultedServer, token: &str) -> Vec<String> {
         let (found, recorded) = match pull_all(server, token) {
@@ -334,7 +336,7 @@ impl SendRecord {
     }
 }
 
-/// All that the server has, and the fingerprint that it says it has.
+/// Pulls all messages of the server, and the fingerprint that it reports.
 fn pull_all(
     server: &FaultedServer,
     token: &str,
@@ -363,7 +365,7 @@ fn pull_all(
     }
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder with all its contents.
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

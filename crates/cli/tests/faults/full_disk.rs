@@ -1,4 +1,4 @@
-//! A disk that is really full: a small tmpfs, which only root can mount.
+//! A test on a disk that is really full: a small tmpfs, which only root can mount.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,16 +12,16 @@ use serde_json::Value;
 use crate::fixture::{FaultedServer, SendRecord, now, send};
 use crate::scenarios::{prepare_account, register};
 
-/// With room for the reserve of 16 MiB and twice as much again.
+/// The size of the disk: it has room for the reserve of 16 MiB and twice as much again.
 const DISK_MB: u32 = 80;
-/// The server looks for room every two seconds.
+/// The time limit of the recovery. The server checks for free space every two seconds.
 const BACK_TIME_MAX: Duration = Duration::from_mins(2);
 
-/// A tmpfs of its own, until dropped.
+/// A tmpfs that is unmounted on drop.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// `None`: not permitted here.
+    /// Mounts the disk. Returns `None` if that is not permitted here.
     fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let size = format!("size={DISK_MB}m");
@@ -68,14 +68,14 @@ fn a_full_disk_refuses_what_is_new_and_is_over_when_there_is_room() {
     assert!(ledger.push(&server, &token, 50));
     assert_eq!(readiness(&server).0, 200);
     disk.fill();
-    // What is left of the WAL may take some.
+    // The rest of the WAL may have room for some messages.
     while ledger.push(&server, &token, 50) {
         disk.fill();
     }
     assert_eq!(ledger.codes.keys().collect::<Vec<_>>(), ["server_disk_full"]);
     let (status, readiness_then) = readiness(&server);
     assert_eq!((status, &readiness_then["disk_full"]), (503, &Value::Bool(true)));
-    // The room that was kept is for what is no new data: here, a device that is revoked.
+    // The reserve is for requests that store no new data: here, the revocation of a device.
     let device = register(&mut ledger, &server, &token, "", "lost").unwrap();
     let revoke = format!("/v1/devices/{}", device.id);
     let revoked = ledger.call(&server, ("DELETE", &revoke), &token, &Value::Null).unwrap();

@@ -1,4 +1,4 @@
-//! Breaks the n-th file operation of a scenario, in many ways, and judges what comes of each.
+//! Breaks the n-th file operation of a scenario in many ways, and judges the result of each.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ struct FaultKind {
     name: &'static str,
     mode: FaultMode,
     operations: u32,
-    /// `errno`, as Linux numbers it.
+    /// The value of `errno`, as Linux numbers it.
     error: i32,
 }
 
@@ -46,26 +46,27 @@ const KINDS: [FaultKind; 11] = [
     kind("half written, then killed", FaultMode::KillTorn, WRITE, 0),
 ];
 
-/// For a database to recover: it tries after 1 s, after 5 s more, and after 60 s more.
+/// The time limit for a database to recover: it tries after 1 s, after 5 s more, and after 60 s
+/// more.
 const BACK_TIME_MAX: Duration = Duration::from_secs(90);
 const BACK_POLL: Duration = Duration::from_millis(100);
 
-/// Injections at one time: most of each is waiting.
+/// The number of simultaneous injections; most of their time is waiting.
 const RUNS_AT_ONCE: usize = 4;
 
-/// What became of one injection.
+/// The outcome of one injection.
 #[derive(Default)]
 struct InjectionOutcome {
-    /// What was broken; `None` if the scenario has fewer operations.
+    /// The broken operation; `None` if the scenario has fewer operations.
     hit: Option<String>,
     end: Option<InjectionEnd>,
     wrong: Vec<String>,
     codes: BTreeMap<String, u32>,
-    /// The end of the server's, where it stays down.
+    /// The end of the server's log, if the server stays down.
     log: String,
 }
 
-/// Lines of a log that say what happened at its end.
+/// The number of lines at the end of a log that show what happened.
 const LOG_LINES: usize = 5;
 
 fn end_of_log(log: &str) -> String {
@@ -75,22 +76,22 @@ fn end_of_log(log: &str) -> String {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum InjectionEnd {
-    /// It was killed, as it should.
+    /// The process was killed, as intended.
     Killed,
-    /// It did not start, and said why.
+    /// The server did not start, and reported why.
     NotStarted,
-    /// It takes writes again, without a restart.
+    /// The server takes writes again, without a restart.
     Back,
-    /// Only the device was concerned.
+    /// The fault concerned only the device.
     Device,
-    /// It refuses writes though nothing is broken any more.
+    /// The server refuses writes although no operation is broken any more.
     StaysDown,
-    /// It ended by itself.
+    /// The server ended without being killed.
     Died,
 }
 
-/// Breaks `count_max` operations of the scenario in each way, evenly spread over it; all of them
-/// for `usize::MAX`. Prints a table and fails if anything is wrong.
+/// Breaks `count_max` operations of the scenario in each way, evenly spread over it; `usize::MAX`
+/// breaks all of them. Prints a table, and fails if anything is wrong.
 #[expect(clippy::print_stdout, reason = "the table is what a long run is for")]
 pub(crate) fn check<S: FaultScenario>(count_max: usize) {
     let root = tempfile::tempdir().unwrap();
@@ -135,13 +136,13 @@ pub(crate) fn check<S: FaultScenario>(count_max: usize) {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), outcomes.len(), wrong.join("\n"));
 }
 
-/// Numbers from 1 to `operations`, evenly spread.
+/// Returns up to `count_max` numbers from 1 to `operations`, evenly spread.
 pub(crate) fn places(operations: u64, count_max: usize) -> Vec<u64> {
     let count = (count_max as u64).min(operations);
     (0..count).map(|n| 1 + n * operations / count).collect()
 }
 
-/// How many operations of that kind the scenario has.
+/// Returns the number of operations of that kind in the scenario.
 fn count<S: FaultScenario>(scenario: &S, base: &Path, kind: FaultKind) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let started = InjectedServer::<S>::start(&folder, base, kind, 0);
@@ -151,7 +152,7 @@ fn count<S: FaultScenario>(scenario: &S, base: &Path, kind: FaultKind) -> u64 {
     started.control.count()
 }
 
-/// A server on a copy of the base, or why there is none.
+/// A server on a copy of the base, or the reason why it did not start.
 struct InjectedServer<S> {
     control: ShimControl,
     server: Result<FaultedServer, String>,
@@ -167,7 +168,7 @@ impl<S: FaultScenario> InjectedServer<S> {
         let mut run =
             FaultRun { folder: work.clone(), ledger: SendRecord::default(), device_control: None };
         let watched = if S::IS_DEVICE {
-            // The server's own folder lies elsewhere, so that it is not broken, too.
+            // The server gets a folder elsewhere, so that its operations are not broken, too.
             let server = folder.path().join("server");
             std::fs::create_dir(&server).unwrap();
             std::fs::rename(work.join("data"), server.join("data")).unwrap();
@@ -207,7 +208,7 @@ fn inject<S: FaultScenario>(
             } else {
                 InjectionEnd::NotStarted
             });
-            // A panic is no clean exit, and an error says a code.
+            // A panic is not a clean exit, and an error must contain a code.
             if !kind.mode.kills() && (said.contains("panicked") || !said.contains("\"code\"")) {
                 outcome.wrong.push(format!("START: {said}"));
             }
@@ -236,7 +237,7 @@ fn inject<S: FaultScenario>(
     outcome
 }
 
-/// How the server is, once nothing is broken any more.
+/// Returns the state of the server, once no operation is broken any more.
 fn end<S: FaultScenario>(
     scenario: &S,
     server: &mut FaultedServer,
@@ -260,7 +261,7 @@ fn end<S: FaultScenario>(
     if kind.mode.kills() { InjectionEnd::Killed } else { InjectionEnd::Died }
 }
 
-/// Starts the server again with nothing broken, and says what is wrong.
+/// Restarts the server with no operation broken, and returns what is wrong.
 fn restart_and_check<S: FaultScenario>(
     scenario: &S,
     data: &Path,
@@ -271,7 +272,7 @@ fn restart_and_check<S: FaultScenario>(
         Ok(server) => server,
         Err((status, said)) => return vec![format!("RESTART: {status}: {said}")],
     };
-    // Nothing had been done: does it work now?
+    // No work has been done yet, so the scenario must succeed now.
     let left = left.unwrap_or_else(|| scenario.run(&server, run));
     let mut wrong = scenario.check(&server, run, &left);
     if !server.stop().is_some_and(|status| status.success()) {

@@ -1,4 +1,4 @@
-//! An answer of PostgreSQL that is lost after its commit: what it was about is there.
+//! A test in which PostgreSQL's answer is lost after the commit: the data is committed.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,8 +9,9 @@ use std::thread;
 use crate::fixture::FaultedServer;
 use crate::scenarios::UploadScenario;
 
-/// Between a server and PostgreSQL, until the test's process ends. Armed, it passes the next
-/// statement that names the function, waits for the answer, and hangs up instead of passing that.
+/// A proxy between a server and PostgreSQL, which runs until the test's process ends. When armed,
+/// it passes the next statement that names the function, waits for the answer, and hangs up
+/// instead of passing the answer.
 struct PostgresWire {
     port: u16,
     is_armed: Arc<AtomicBool>,
@@ -42,7 +43,7 @@ impl PostgresWire {
     }
 }
 
-/// Passes bytes both ways until an end hangs up, or an answer is to be lost.
+/// Passes bytes both ways until an end hangs up, or until an answer must be lost.
 fn carry(client: &TcpStream, server: &TcpStream, is_armed: &AtomicBool) {
     let is_cut = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -55,7 +56,7 @@ fn carry(client: &TcpStream, server: &TcpStream, is_armed: &AtomicBool) {
                 true
             });
         });
-        // The answer has come, so the commit is done; nobody hears of it.
+        // The answer has arrived, so the commit is done; the server never receives it.
         pass(server, client, |_| !is_cut.load(Ordering::SeqCst));
     });
 }

@@ -1,10 +1,10 @@
-//! File operations of the shipped binary that fail, and power that is lost: nothing acknowledged is
-//! missing, and nothing stays down.
+//! These tests make file operations of the shipped binary fail and cut its power: no acknowledged
+//! change is lost, and no process stays down.
 //!
-//! A library loaded before the C library (`faultio.c`) breaks the n-th operation below a folder, or
-//! logs all of them, so that images of a power loss can be made. `WARREN_FAULTS=long` breaks hundreds of
-//! operations in each way, and makes some thousand images, and a number breaks so many in each way;
-//! without it some of each are enough to see that everything holds.
+//! A library loaded before the C library (`faultio.c`) breaks the n-th operation below a folder,
+//! or logs all of them, so that images of a power loss can be built. `WARREN_FAULTS=long` breaks
+//! hundreds of operations in each way and builds some thousand images; `WARREN_FAULTS=N` breaks N
+//! operations in each way. Without it a few of each are enough to see that everything holds.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod backups;
@@ -30,26 +30,28 @@ use crate::scenarios::{
     AccountsScenario, DeviceScenario, FaultScenario, SyncScenario, UploadScenario,
 };
 
-/// Injections of each kind into a scenario in the long form, evenly spread over its operations.
+/// The number of injections of each kind in the long form, spread evenly over a scenario's
+/// operations.
 const LONG_COUNT: usize = 300;
 
 fn is_long() -> bool {
     std::env::var_os("WARREN_FAULTS").is_some_and(|form| form == "long")
 }
 
-/// How many injections of each kind are made, if there are so many in the short form.
+/// Returns the number of injections of each kind; `short` is the number in the short form.
 fn count(short: usize) -> usize {
     let asked = std::env::var_os("WARREN_FAULTS");
     let asked = asked.and_then(|count| count.to_str()?.parse().ok());
     asked.unwrap_or(if is_long() { LONG_COUNT } else { short })
 }
 
-/// With so many injections of each kind in the short form.
+/// Checks a scenario with `short` injections of each kind in the short form.
 fn check<S: FaultScenario>(short: usize) {
     injection::check::<S>(count(short));
 }
 
-/// Asserts that no image is wrong, and that of the control one is, after which no more are made.
+/// Asserts that no image is wrong, and that at least one image of the control is wrong. The
+/// control stops at its first wrong image.
 #[expect(clippy::print_stdout, reason = "the counts are what a long run is for")]
 fn check_images(
     name: &str,
@@ -68,7 +70,7 @@ fn check_images(
     assert!(!wrong.is_empty(), "the images prove nothing");
 }
 
-/// Of so many images of a control some are wrong, with near certainty.
+/// The minimum number of control images: among 20, some are wrong with near certainty.
 const CONTROL_COUNT_MIN: usize = 20;
 
 #[test]

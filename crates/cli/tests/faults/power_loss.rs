@@ -1,4 +1,4 @@
-//! Images of a power loss at any moment of a trace, each opened by the shipped binary.
+//! Images of a power loss at any moment of a trace, each of which the shipped binary opens.
 //!
 //! A control leaves the flushes of some files out of the trace. If its images are not worse, the
 //! images prove nothing.
@@ -21,22 +21,23 @@ use crate::scenarios::{FaultScenario, UploadScenario, prepare_account, prepare_f
 use crate::shim::operation::SYNC;
 use crate::shim::{FaultMode, ShimControl};
 
-/// Images at one time.
+/// The number of images that are checked at the same time.
 const IMAGES_AT_ONCE: usize = 4;
 
-/// What a folder was, and what a program did to it.
+/// A folder's initial state, and the log of a program's operations on it.
 struct OperationTrace {
     base: PathBuf,
     log: Vec<LogRecord>,
 }
 
 impl OperationTrace {
-    /// Labels that the test had written before the cut.
+    /// Returns the labels that the test had written before the cut.
     fn acknowledged(&self, cut: usize) -> impl Iterator<Item = &str> {
         self.log[..cut].iter().filter(|record| record.kind == b'A').map(|record| &*record.path)
     }
 
-    /// A place to cut: half of them right after a flush or a change of names, or just before one.
+    /// Picks a random cut: half of them lie right after a flush or a change of names, or just
+    /// before one.
     fn cut(&self, random: &mut SplitMixRng) -> usize {
         let any = |random: &mut SplitMixRng, count: usize| {
             usize::try_from(random.below(count as u64)).unwrap()
@@ -55,13 +56,14 @@ impl OperationTrace {
         disk.write_image(to, random);
     }
 
-    /// Without the flushes of the files whose names end so.
+    /// Returns this trace without the flushes of files whose names end with `suffix`.
     fn without_flushes(&self, suffix: &str) -> Self {
         let is_kept = |record: &&LogRecord| record.kind != b'S' || !record.path.ends_with(suffix);
         Self { base: self.base.clone(), log: self.log.iter().filter(is_kept).cloned().collect() }
     }
 
-    /// Makes images and has each judged, until `wrong_max` things are wrong. Returns these.
+    /// Builds images and has each one judged, until `wrong_max` faults are found. Returns the
+    /// faults.
     fn check(
         &self,
         count: usize,
@@ -97,7 +99,7 @@ impl OperationTrace {
     }
 }
 
-/// Appends to the log what has been acknowledged.
+/// Appends marks for acknowledged work to the log.
 struct LogMarks(PathBuf);
 
 impl LogMarks {
@@ -107,7 +109,7 @@ impl LogMarks {
     }
 }
 
-/// Pushes that start WALs anew, uploads, and maintenance that swaps files.
+/// A trace of pushes that restart WALs, of uploads, and of maintenance that replaces files.
 pub(crate) struct ServerTrace {
     trace: OperationTrace,
     token: String,
@@ -115,7 +117,8 @@ pub(crate) struct ServerTrace {
     _folder: tempfile::TempDir,
 }
 
-/// Pushes of the trace: in all some 5,000 pages, so that the WAL is started anew in between.
+/// The number of pushes of the trace: some 5,000 pages in all, so that the WAL restarts in
+/// between.
 const PUSHES: u64 = 60;
 const PUSH_COUNT: u64 = 150;
 const CONTENT_BYTES: usize = 2_000;
@@ -149,7 +152,7 @@ impl ServerTrace {
             }
         }
         assert!(server.stop().unwrap().success());
-        // The log names the folder that the server had; the base is as it was before.
+        // The log names the server's folder; the base is a copy from before.
         let trace =
             OperationTrace { base: work.join("data"), log: moved(read_log(&log), &base, &work) };
         Self { trace, token, uploads, _folder: folder }
@@ -159,7 +162,7 @@ impl ServerTrace {
         self.trace.check(count, seed, usize::MAX, |image, cut| self.judge(&self.trace, image, cut))
     }
 
-    /// The same with the flushes of WALs left out, until one image is wrong.
+    /// Checks the same trace without the flushes of WALs, until one image is wrong.
     pub(crate) fn check_control(&self, count: usize, seed: u64) -> Vec<String> {
         let control = self.trace.without_flushes("-wal");
         control.check(count, seed, 1, |image, cut| self.judge(&control, image, cut))
@@ -199,16 +202,16 @@ impl ServerTrace {
     }
 }
 
-/// The same records, of another folder.
+/// Returns the records with the folder `from` replaced by `to`.
 fn moved(log: Vec<LogRecord>, from: &Path, to: &Path) -> Vec<LogRecord> {
     let (from, to) = (from.to_str().unwrap(), to.to_str().unwrap());
     log.into_iter().map(|record| record.moved(from, to)).collect()
 }
 
-/// Edits of a file by another program, and syncs.
+/// A trace of edits of a file by another program, and of syncs.
 pub(crate) struct DeviceTrace {
     trace: OperationTrace,
-    /// The folder of a server that has all that was synced.
+    /// The folder of a server that has everything that was synced.
     server: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -224,7 +227,7 @@ impl DeviceTrace {
             let db = Connection::open(&file).unwrap();
             db.pragma_update(None, "journal_mode", "WAL").unwrap();
         }
-        // The device's folder holds its one file.
+        // The device's folder holds only its file.
         let [device, base, log] = ["device", "base", "log"].map(|name| folder.path().join(name));
         fs::create_dir(&device).unwrap();
         fs::rename(&file, device.join("a.db")).unwrap();
@@ -260,15 +263,15 @@ impl DeviceTrace {
         self.trace.check(count, seed, usize::MAX, |image, cut| self.judge(&self.trace, image, cut))
     }
 
-    /// The same with the flushes of the file left out, until one image is wrong.
+    /// Checks the same trace without the flushes of the file, until one image is wrong.
     pub(crate) fn check_control(&self, count: usize, seed: u64) -> Vec<String> {
-        // Of the file in either journal mode, and of what stands beside it.
+        // This covers the file in either journal mode, and the files next to it.
         let control = self.trace.without_flushes("").without_flushes("-wal");
         control.check(count, seed, 1, |image, cut| self.judge(&control, image, cut))
     }
 
-    /// After a sync the file has every edit that its program had committed, it has what a clone has,
-    /// and nothing is malformed.
+    /// Checks that after a sync the file has every edit that its program had committed, that it
+    /// equals a clone, and that nothing is malformed.
     fn judge(&self, trace: &OperationTrace, image: &Path, cut: usize) -> Vec<String> {
         let place = tempfile::tempdir().unwrap();
         copy_folder(&self.server, place.path());
@@ -312,7 +315,7 @@ impl DeviceTrace {
     }
 }
 
-/// The ids of a file's items, where nothing in it is malformed.
+/// Returns the ids of a file's items, or an error if the file is malformed.
 fn read_items(file: &Path) -> Result<Vec<String>, String> {
     let db = Connection::open(file).map_err(|error| error.to_string())?;
     let read = || -> rusqlite::Result<(String, Vec<String>)> {
@@ -328,9 +331,10 @@ fn read_items(file: &Path) -> Result<Vec<String>, String> {
     }
 }
 
-/// One flush of a vault's WAL fails; the server is stopped or killed, and started; the page that was
-/// refused is pushed again and acknowledged, and another; then the power is lost, and of what was
-/// not flushed nothing is there.
+/// Makes one flush of a vault's WAL fail, and then stops or kills the server and restarts it.
+///
+/// The refused page is pushed again and acknowledged, and then another page. After that the power
+/// is lost, and everything that was not flushed is gone.
 pub(crate) fn lose_power_after_a_failed_flush(is_killed: bool) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("place");

@@ -1,4 +1,5 @@
-//! What was revoked stays revoked, whatever was put back, and however a restore ends.
+//! These tests check that a revoked device stays revoked, whichever backup is restored, and
+//! however a restore ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,18 +15,18 @@ use crate::shim::{FaultMode, ShimControl};
 
 const NEW_PASSWORD: &str = "the new one";
 
-/// A server's folder, a backup, and what was revoked on the server since.
+/// A server's folder, a backup, and the devices that were revoked on the server since.
 struct RestoreFixture {
     folder: TempDir,
     ledger: SendRecord,
-    /// Of the device that stays.
+    /// The token of the device that is not revoked.
     token: String,
-    /// Were revoked since the backup, in this order.
+    /// The devices that were revoked since the backup, in this order.
     revoked: Vec<RegisteredDevice>,
 }
 
 impl RestoreFixture {
-    /// One more device for each of `revoke`, which revokes it.
+    /// Registers one more device for each function of `revoke`, which then revokes it.
     fn new(revoke: &[fn(&mut Self, &FaultedServer, &RegisteredDevice)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (server, token) = prepare_account(&folder.path().join("place"));
@@ -47,7 +48,7 @@ impl RestoreFixture {
         self.folder.path().join(path)
     }
 
-    /// Runs a command that must do its work; returns what it said.
+    /// Runs a command, asserts that it succeeds, and returns its output.
     fn succeed(&self, arguments: &[&str]) -> String {
         let (is_ok, said) = self.run(arguments);
         assert!(is_ok, "{said}");
@@ -66,7 +67,8 @@ impl RestoreFixture {
         assert_eq!(revoked.unwrap().status, 204);
     }
 
-    /// Revokes it; then the end of that line is lost, as when the disk was full in the middle of it.
+    /// Revokes a device, and cuts off the end of its line, as when the disk was full in the middle
+    /// of it.
     fn revoke_and_tear(&mut self, server: &FaultedServer, device: &RegisteredDevice) {
         self.revoke(server, device);
         let path = self.path("place/data/revocations");
@@ -81,7 +83,8 @@ impl RestoreFixture {
         assert_eq!(changed.unwrap().status, 204);
     }
 
-    /// What a server on `PLACE/data` answers to each of the revoked devices. All else must work.
+    /// Returns the status with which a server on `PLACE/data` answers each of the revoked devices.
+    /// The remaining device must have all its messages.
     fn statuses(&mut self, place: &str) -> Vec<u16> {
         let server = FaultedServer::start(&self.path(place), Vec::new()).map_err(|(_, said)| said);
         let server = server.unwrap();
@@ -95,7 +98,7 @@ impl RestoreFixture {
         statuses
     }
 
-    /// What `account list` says. `None`: nobody can open the directory.
+    /// Returns the output of `account list`, or `None` if the directory cannot be opened.
     fn accounts(&self, data: &str) -> Option<Value> {
         let (is_ok, said) = self.run(&["account", "list", "--data", data, "--json"]);
         is_ok.then(|| serde_json::from_str(&said).unwrap())
@@ -171,10 +174,10 @@ fn a_list_that_is_none_is_refused_before_anything_is_made() {
     assert!(!world.path("new").exists());
 }
 
-/// What is wrong with a directory that can be opened: not all of a restore is in it. `accounts` are
-/// those that it has.
+/// Returns what is missing from a directory that can be opened but has only a part of a restore.
+/// `accounts` are the accounts that it has.
 fn check_complete(world: &RestoreFixture, data: &str, accounts: &Value) -> Option<String> {
-    // Two devices were there at the time of the backup, and one was revoked since.
+    // The backup has two devices, and one was revoked since.
     let devices_count = &accounts[0]["devices_count"];
     let mut names: Vec<_> = fs::read_dir(world.path(data))
         .unwrap()
@@ -186,7 +189,7 @@ fn check_complete(world: &RestoreFixture, data: &str, accounts: &Value) -> Optio
     (*devices_count != 1 || !is_complete).then(|| format!("{devices_count} devices, {names:?}"))
 }
 
-/// Interrupts a restore at one operation, and then restores without.
+/// Interrupts a restore at one operation, and then repeats it without a fault.
 fn interrupt(world: &RestoreFixture, control: &ShimControl, number: u64) -> Option<String> {
     let list = world.path("place/data/revocations");
     let data = format!("new{number}");
@@ -204,7 +207,7 @@ fn interrupt(world: &RestoreFixture, control: &ShimControl, number: u64) -> Opti
     if let Some(wrong) = accounts.and_then(|accounts| check_complete(world, &data, &accounts)) {
         return Some(format!("{hit}: {wrong}"));
     }
-    // Either it was done, or it can be done now.
+    // Either the restore is complete, or it can be repeated now.
     let (is_done_again, said) = world.run(&restore);
     let is_right = is_done_again != said.contains("is not empty") && !(is_done && is_done_again);
     match world.accounts(&data) {
@@ -222,7 +225,7 @@ fn a_restore_that_is_interrupted_leaves_nothing_that_a_server_would_open() {
     let mut number = 0;
     let mut wrong = Vec::new();
     for (mode, operations, errno, short) in [
-        // Between any two operations.
+        // This kills between any two operations.
         (FaultMode::KillBefore, CHANGES, 0, usize::MAX),
         (FaultMode::KillTorn, WRITE, 0, 5),
         (FaultMode::Once, CHANGES, EIO, 8),
@@ -241,7 +244,7 @@ fn a_restore_that_is_interrupted_leaves_nothing_that_a_server_would_open() {
         number += 1;
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // And what all of them left is what a server takes.
+    // A server accepts the directory that results from all of them.
     fs::create_dir(world.path("last")).unwrap();
     fs::rename(world.path(&format!("new{}", number - 1)), world.path("last/data")).unwrap();
     assert_eq!(world.statuses("last"), [401]);
@@ -254,7 +257,7 @@ fn a_server_does_not_open_a_directory_whose_restore_has_not_finished() {
     fs::create_dir_all(world.path("new/data/restoring")).unwrap();
     let (_, said) = FaultedServer::start(&world.path("new"), Vec::new()).err().unwrap();
     assert!(said.contains("\"unfinished_restore\""), "{said}");
-    // As after an interruption between the last moves.
+    // This is the state after an interruption between the last moves.
     let accounts = world.path("new/data/accounts.sqlite");
     fs::copy(world.path("copy/accounts.sqlite"), &accounts).unwrap();
     let (is_ok, said) = world.run(&["backup", "half", "--data", "new/data"]);
@@ -264,7 +267,7 @@ fn a_server_does_not_open_a_directory_whose_restore_has_not_finished() {
     let (is_ok, said) = world.run(&add);
     assert!(!is_ok && said.contains("is incomplete"), "{said}");
     world.succeed(&restore);
-    // What is somebody's is not removed.
+    // A restore does not remove files of other programs.
     for name in ["notes.txt", "restoring"] {
         let path: &Path = &world.path("other").join(name);
         fs::create_dir_all(path).unwrap();

@@ -1,4 +1,4 @@
-//! What is done while operations are broken, and what must hold afterwards.
+//! Scenarios: the work that is done while operations are broken, and what must hold afterwards.
 
 mod accounts;
 mod device;
@@ -17,36 +17,36 @@ pub(crate) use uploads::UploadScenario;
 use crate::fixture::{ADMIN, FaultedServer, PASSWORD, SendRecord};
 use crate::shim::ShimControl;
 
-/// One run: a folder of its own, with the server's `data` and perhaps devices' files in it.
+/// One run: a folder of its own, with the server's `data` and perhaps the devices' files in it.
 pub(crate) struct FaultRun {
     pub(crate) folder: PathBuf,
     pub(crate) ledger: SendRecord,
-    /// Set while the faults are in a device's folder, and not in the server's.
+    /// The control, if the faults are in a device's folder instead of the server's.
     pub(crate) device_control: Option<ShimControl>,
 }
 
 pub(crate) trait FaultScenario: Send + Sync + Sized {
-    /// What the work leaves for the checks.
+    /// The work's results that the checks need.
     type Left: Default;
 
     const NAME: &'static str;
     /// Whether the faults are in the device's folder.
     const IS_DEVICE: bool = false;
 
-    /// Makes the folder that every run begins with a copy of.
+    /// Prepares the folder of which every run gets a copy.
     fn prepare(base: &Path) -> Self;
 
-    /// Does the work, whatever is refused.
+    /// Does the work, even if parts of it are refused.
     fn run(&self, server: &FaultedServer, run: &mut FaultRun) -> Self::Left;
 
-    /// Whether the server takes writes again, of each kind that the scenario has.
+    /// Returns whether the server takes writes again, of each kind that the scenario has.
     fn is_back(&self, server: &FaultedServer, run: &mut FaultRun, left: &mut Self::Left) -> bool;
 
-    /// What is wrong, once nothing is broken any more.
+    /// Returns what is wrong, once no operation is broken any more.
     fn check(&self, server: &FaultedServer, run: &mut FaultRun, left: &Self::Left) -> Vec<String>;
 }
 
-/// A server on `base` with the account ada and one device; returns its token.
+/// Starts a server on `base` with the account ada and one device; returns its token.
 pub(crate) fn prepare_account(base: &Path) -> (FaultedServer, String) {
     std::fs::create_dir_all(base.join("data")).unwrap();
     let server = FaultedServer::start(base, Vec::new()).map_err(|(_, said)| said).unwrap();
@@ -63,7 +63,7 @@ pub(crate) struct RegisteredDevice {
     pub(crate) token: String,
 }
 
-/// Registers a device, by ada's password or by another device's token.
+/// Registers a device, with ada's password or with another device's token.
 pub(crate) fn register(
     ledger: &mut SendRecord,
     server: &FaultedServer,

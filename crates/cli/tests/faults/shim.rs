@@ -1,4 +1,5 @@
-//! The library that breaks a program's file operations (`faultio.c`), and what arms it.
+//! The library that breaks a program's file operations (`faultio.c`), and the control that arms
+//! it.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-/// Classes of operations, as bits. The same numbers are in `faultio.c`.
+/// Classes of operations, as bits. `faultio.c` has the same numbers.
 pub(crate) mod operation {
     pub(crate) const WRITE: u32 = 1;
     pub(crate) const SYNC: u32 = 2;
@@ -18,25 +19,26 @@ pub(crate) mod operation {
     pub(crate) const UNLINK: u32 = 16;
     pub(crate) const OPEN: u32 = 32;
     pub(crate) const MKDIR: u32 = 64;
-    /// What changes something on the disk.
+    /// The operations that change something on the disk.
     pub(crate) const CHANGES: u32 = WRITE | SYNC | TRUNCATE | RENAME | UNLINK | MKDIR;
 }
 
-/// How an operation is broken. The same numbers are in `faultio.c`.
+/// The ways to break an operation. `faultio.c` has the same numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum FaultMode {
-    /// It fails, and the next one succeeds. Of a flush: what it was to write never gets there.
+    /// The operation fails, and the next one succeeds. If it is a flush, its data is never
+    /// written.
     Once = 1,
-    /// It fails, and so do all after it.
+    /// The operation fails, and so do all later ones.
     From = 2,
-    /// Half of it is written.
+    /// Half of the data is written.
     Short = 3,
     KillBefore = 4,
     KillAfter = 5,
-    /// Half of it is written, and the process is killed.
+    /// Half of the data is written, and the process is killed.
     KillTorn = 6,
-    /// The process is stopped before it, until it gets a `SIGCONT`.
+    /// The process is stopped before the operation, until it gets a `SIGCONT`.
     Stop = 7,
 }
 
@@ -46,7 +48,7 @@ impl FaultMode {
     }
 }
 
-/// The compiled library. The file is gone when the process ends.
+/// Returns the path of the compiled library. The file is deleted when the process ends.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = LIBRARY.get_or_init(|| {
@@ -62,13 +64,14 @@ pub(crate) fn library() -> &'static Path {
     path
 }
 
-/// `struct control`: one process, or several one after the other, under the library.
+/// The file with the `struct control` of one process, or of several that run the library one after
+/// the other.
 pub(crate) struct ShimControl {
     path: PathBuf,
     file: File,
 }
 
-/// Where the fields of `struct control` are.
+/// The offsets of the fields of `struct control`.
 const COUNT: u64 = 0;
 const FAIL_AT: u64 = 8;
 const FIRED: u64 = 16;
@@ -103,12 +106,12 @@ impl ShimControl {
         self.put_small(ARMED, 0);
     }
 
-    /// Operations since it was armed.
+    /// Returns the number of operations since it was armed.
     pub(crate) fn count(&self) -> u64 {
         self.get(COUNT)
     }
 
-    /// What was broken first, if anything was: an operation and a path.
+    /// Returns the first broken operation and its path, if any was broken.
     pub(crate) fn hit(&self) -> Option<String> {
         if self.get(FIRED) == 0 {
             return None;
@@ -119,7 +122,7 @@ impl ShimControl {
         Some(String::from_utf8_lossy(&text[..end]).into_owned())
     }
 
-    /// For a process whose operations below `folder` are to be watched.
+    /// Returns the environment of a process whose operations below `folder` are watched.
     pub(crate) fn environment(&self, folder: &Path, log: Option<&Path>) -> Vec<(String, OsString)> {
         let mut variables = vec![
             ("LD_PRELOAD".to_owned(), library().into()),

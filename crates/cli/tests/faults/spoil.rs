@@ -1,4 +1,4 @@
-//! A disk that gives back something else than what was written.
+//! Damages files as a disk does that returns other bytes than were written.
 
 use std::fs;
 use std::io::Write;
@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 
 const PAGE_BYTES: u64 = 4_096;
 
-/// Of each table's tree and each index some, where these were filled together.
+/// The number of damaged pages: some of each table's tree and each index, if these were filled
+/// together.
 const SPOILT_COUNT: u64 = 16;
 
-/// Overwrites pages in the middle of a file with noise, also beneath a server that has it open.
+/// Overwrites pages in the middle of a file with noise, even while a server has it open.
 pub(crate) fn spoil_middle(file: &Path) {
     let pages_count = file.metadata().unwrap().len() / PAGE_BYTES;
     let places = 0..SPOILT_COUNT * PAGE_BYTES;
@@ -23,7 +24,7 @@ pub(crate) fn spoil_middle(file: &Path) {
     assert!(child.wait().unwrap().success());
 }
 
-/// The vaults' files below a data directory, the largest first.
+/// Returns the vaults' files below a data directory, the largest first.
 pub(crate) fn vaults(data: &Path) -> Vec<PathBuf> {
     let folders = fs::read_dir(data.join("vaults")).unwrap();
     let files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap());
@@ -35,7 +36,7 @@ pub(crate) fn vaults(data: &Path) -> Vec<PathBuf> {
     vaults
 }
 
-/// Where a damaged vault is put.
+/// Returns the path to which a damaged vault is quarantined.
 pub(crate) fn damaged(vault: &Path) -> PathBuf {
     vault.with_extension("sqlite.damaged")
 }

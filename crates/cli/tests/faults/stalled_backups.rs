@@ -1,5 +1,5 @@
-//! A backup that stops in the middle of a file, as when its disk hangs: nobody waits for it for
-//! long, and when it goes on it is as whole as any other.
+//! These tests stop a backup in the middle of a file, as when its disk hangs: no process waits for
+//! it for long, and once it continues it is as complete as any other backup.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,12 +19,13 @@ use crate::shim::operation::WRITE;
 use crate::shim::{FaultMode, ShimControl};
 
 const POLL: Duration = Duration::from_millis(20);
-/// Pushes of so many messages, of some kilobytes each, make a WAL that is due to be moved.
+/// The number of messages per push. They have some kilobytes each, so that a few pushes make a WAL
+/// that is due for a checkpoint.
 const PUSH_COUNT: u64 = 200;
 const CONTENT_BYTES: usize = 2_000;
 const PUSHES_PER_CHECKPOINT: usize = 20;
 
-/// A server, and a backup that has stopped. The backup is killed with this value.
+/// A server and a stopped backup. The backup is killed on drop.
 struct StalledBackupFixture {
     folder: TempDir,
     server: Option<FaultedServer>,
@@ -35,7 +36,8 @@ struct StalledBackupFixture {
 }
 
 impl StalledBackupFixture {
-    /// The backup stops while it writes pages of the WAL into this file or folder of its own.
+    /// Starts a backup that stops while it writes pages of the WAL into `stopped_at`, a file or
+    /// folder of its own.
     fn new(stopped_at: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (server, token) = prepare_account(&folder.path().join("place"));
@@ -60,7 +62,7 @@ impl StalledBackupFixture {
         self.ledger.push(self.server.as_ref().unwrap(), &self.token, count)
     }
 
-    /// Whatever a device does is answered.
+    /// Checks that the server serves devices: a push, a pull and a registration.
     fn check_service(&mut self) {
         assert!(self.push(1), "{:?}", self.ledger.codes);
         let server = self.server.as_ref().unwrap();
@@ -71,7 +73,7 @@ impl StalledBackupFixture {
         assert_eq!(ready.status, 200);
     }
 
-    /// A command that must do its work.
+    /// Runs a command and asserts that it succeeds.
     fn succeed(&self, arguments: &[&str]) {
         let (status, said) = warren(arguments, self.folder.path(), Vec::new());
         assert!(status.is_some_and(|status| status.success()), "{said}");
@@ -83,7 +85,7 @@ impl StalledBackupFixture {
         self.server = Some(server.map_err(|(_, said)| said).unwrap());
     }
 
-    /// Lets the backup go on to its end, and checks that it has the first push at least.
+    /// Lets the backup continue to its end, and checks that it has at least the first push.
     fn finish_backup(&mut self) {
         let resume = ["-CONT".to_owned(), self.backup.id().to_string()];
         assert!(Command::new("kill").args(resume).status().unwrap().success());

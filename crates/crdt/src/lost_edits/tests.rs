@@ -1,11 +1,11 @@
-//! Devices that edit one row, each knowing only what it was told.
+//! Tests lost edits with devices that edit one row, each with only the changes that it received.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::NodeId;
 
-/// What each device knows of the row.
+/// The changes of the row that each device has.
 struct SimulatedDevices {
     known: Vec<RowChanges>,
     millis: u64,
@@ -21,7 +21,7 @@ impl SimulatedDevices {
         Timestamp::new(self.millis, 0, NodeId(device as u64)).unwrap()
     }
 
-    /// Writes cells, noting what the device shows in them.
+    /// Writes cells, with the messages that the device shows in them as replaced.
     fn write(&mut self, device: usize, cells: &[(&str, i64)]) -> Timestamp {
         let VisibleRow { row, columns } = VisibleRow::from_changes(&self.known[device]);
         let cell = |&(column, value): &(&str, i64)| CellWrite {
@@ -82,9 +82,10 @@ fn of_two_edits_that_did_not_see_each_other_the_earlier_is_lost() {
     let lost = devices.write(0, &[("a", 2), ("b", 2)]);
     devices.write(1, &[("a", 3)]);
     let winner = devices.write(1, &[("a", 4)]);
-    // One per cell: what their own authors replaced is no loss, and nobody contests b.
+    // There is one lost edit per cell: an edit replaced by its own author is not lost, and b is not
+    // contested.
     devices.check(&[(Some("a"), lost, winner)]);
-    // It stays lost when others go on from the winner.
+    // It stays lost when other devices continue from the winner.
     let later = devices.write(0, &[("a", 5)]);
     devices.check(&[(Some("a"), lost, later)]);
 }
@@ -122,7 +123,7 @@ fn an_edit_that_a_delete_did_not_see_is_lost() {
     let winner = devices.delete(1);
     devices.check(&[(Some("b"), lost, winner)]);
     assert!(first < lost);
-    // Who revives the row has seen the delete, not the edit.
+    // The author who revives the row has seen the delete, but not the edit.
     let revived = devices.write(1, &[("a", 3), ("b", 3)]);
     devices.check(&[(Some("b"), lost, revived)]);
 }
@@ -242,8 +243,8 @@ proptest! {
         }
     }
 
-    /// One value each, so that nothing counts as restored: then each end of a chain that does not
-    /// win is in the list, and it is empty only if the chains had one end.
+    /// Each edit has its own value, so that nothing counts as restored. Then each end of a chain
+    /// that does not win is listed, and the list is empty only if the chains had one end.
     #[test]
     fn two_edits_of_a_cell_that_did_not_see_each_other_give_one_lost_edit(
         before in prop::collection::vec(any_step(), 0..10), columns in 1usize..=3,

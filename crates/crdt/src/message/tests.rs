@@ -1,4 +1,4 @@
-//! Codecs: what is written is read back, and nothing else is.
+//! Tests that the codecs read back exactly what they write.
 
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ fn any_value() -> impl Strategy<Value = Value> + Clone {
     ]
 }
 
-/// Few, so that cells share them.
+/// There are only a few timestamps, so that cells share them.
 fn any_seen() -> impl Strategy<Value = Timestamp> + Clone {
     (1u64..4).prop_map(|millis| Timestamp::new(millis, 0, NodeId(1)).unwrap())
 }

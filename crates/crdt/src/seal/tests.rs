@@ -1,4 +1,4 @@
-//! What seals opens; what was touched does not, and says how it was touched.
+//! Tests that a sealed content can be unsealed, and that each kind of change gives its own error.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -76,7 +76,7 @@ fn every_flipped_bit_is_noticed_and_told_apart() {
         let expected: &[UnsealError] = match bit / 8 {
             0 => &[UnsealError::NotSealed],
             1..9 => &[UnsealError::WrongKey],
-            // A length that grew looks like a cut.
+            // A length that grew looks like a truncated content.
             33 => &[UnsealError::Tampered, UnsealError::Truncated],
             _ => &[UnsealError::Tampered],
         };
@@ -103,7 +103,7 @@ fn every_cut_is_noticed() {
 fn another_messages_content_is_replayed_only_if_it_is_a_true_one() {
     let sealed = key(1).seal(at(5), b"the content", [9; 8]);
     assert_eq!(key(1).open(at(6), &sealed), Err(UnsealError::Replayed));
-    // Its timestamp changed to this message's does not help.
+    // Replacing its timestamp by this message's does not help.
     let mut forged = sealed.to_vec();
     forged[9..25].copy_from_slice(&at(6).to_bytes());
     assert_eq!(key(1).open(at(6), &forged), Err(UnsealError::Tampered));

@@ -1,4 +1,4 @@
-//! What is wrong with what a program sets on its connections.
+//! The catalogue's entries for problems with the settings that a program uses on its connections.
 
 use super::entry::CatalogueEntry;
 use super::finding_code::FindingCode;

@@ -1,4 +1,4 @@
-//! What is wrong in a file: pages, tables, indexes, statistics.
+//! The catalogue's entries for problems in a file: pages, tables, indexes, statistics.
 
 use super::entry::CatalogueEntry;
 use super::finding_code::FindingCode;

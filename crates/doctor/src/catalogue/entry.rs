@@ -1,4 +1,4 @@
-//! What is to be known of one thing that the doctor can find.
+//! Defines the catalogue entry, which explains one thing that the doctor can find.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! What is wrong around a file: its journals, its locks, its disks.
+//! The catalogue's entries for problems around a file: its journals, its locks, its disks.
 
 use super::entry::CatalogueEntry;
 use super::finding_code::FindingCode;

@@ -1,7 +1,7 @@
-//! The closed list of what the doctor can find.
+//! Defines the closed list of codes for everything that the doctor can find.
 //!
 //! # Not here
-//! - What each code means → `catalogue.rs`.
+//! - The meaning of each code → `catalogue.rs`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ macro_rules! finding_codes {
             /// Every code, in alphabetical order.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The code as programs and people write it, in `snake_case`.
+            /// Returns the code as programs and people write it, in `snake_case`.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),* }
             }

@@ -1,4 +1,4 @@
-//! What is broken in a file: pages, indexes, constraints, declarations.
+//! The catalogue's entries for damage in a file: pages, indexes, constraints, declarations.
 
 use super::entry::CatalogueEntry;
 use super::finding_code::FindingCode;

@@ -1,9 +1,9 @@
-//! How many rows share a value, estimated from sampled rows: what `ANALYZE` would find of an index
-//! that is not there.
+//! Estimates from sampled rows how many rows share a value, as `ANALYZE` would for an index that
+//! does not exist.
 //!
-//! The number of distinct values is estimated by GEE (Charikar and others, "Towards estimation error
-//! guarantees for distinct values", PODS 2000): values seen once in a sample of n of N rows count
-//! sqrt(N/n) times, the others once.
+//! The number of distinct values is estimated by GEE (Charikar and others, "Towards estimation
+//! error guarantees for distinct values", PODS 2000): values seen once in a sample of n of N rows
+//! count sqrt(N/n) times, the others once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::file::opened_file::OpenedFile;
 use crate::file::schema::quote_if_needed;
 use crate::format::{round_to_u64, to_f64};
 
-/// Rows looked at per table.
+/// The maximum number of sampled rows per table.
 const ROWS_MAX: usize = 1_000;
-/// Of a value, this much is compared.
+/// The number of characters of each value that are compared.
 const VALUE_CHARACTERS_MAX: usize = 100;
 
 /// The sampled rows of some tables.
@@ -25,7 +25,7 @@ const VALUE_CHARACTERS_MAX: usize = 100;
 pub(crate) struct TableCardinality(BTreeMap<String, TableSample>);
 
 struct TableSample {
-    /// In the whole table.
+    /// The number of rows in the whole table.
     total: f64,
     columns: Vec<String>,
     values: Vec<Vec<Vec<u8>>>,
@@ -49,7 +49,7 @@ impl TableCardinality {
         Ok(known)
     }
 
-    /// What `sqlite_stat1` would say of an index on these columns.
+    /// Returns the row that `sqlite_stat1` would have for an index on these columns.
     pub(crate) fn stat(&self, table: &str, columns: &[String]) -> Option<String> {
         let mut stat = round_to_u64(self.0.get(table)?.total).to_string();
         for length in 1..=columns.len() {
@@ -59,18 +59,18 @@ impl TableCardinality {
         Some(stat)
     }
 
-    /// The tables.
+    /// Returns the names of the sampled tables.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// How many values this column has.
+    /// Estimates how many distinct values this column has.
     pub(crate) fn distinct(&self, table: &str, column: &str) -> Option<f64> {
         let rows = self.0.get(table)?;
         Some(rows.distinct(&[rows.columns.iter().position(|name| name == column)?]))
     }
 
-    /// How many rows have the same values in these columns, on average.
+    /// Estimates how many rows have the same values in these columns, on average.
     pub(crate) fn rows_per_value(&self, table: &str, columns: &[String]) -> Option<f64> {
         let rows = self.0.get(table)?;
         let place = |column| rows.columns.iter().position(|name| name == column);
@@ -98,7 +98,7 @@ fn as_float(count: usize) -> f64 {
     to_f64(count.try_into().unwrap_or(u64::MAX))
 }
 
-/// `None` of a table without rows.
+/// Samples the rows of a table. Returns `None` for a table without rows.
 fn sample_table(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -118,7 +118,7 @@ fn sample_table(
         subject.grant_time(Duration::MAX);
         let mut found = select.query([row.rowid])?;
         if let Some(row) = found.next()? {
-            // Texts need not be UTF-8.
+            // Text values need not be UTF-8.
             let bytes = |index| {
                 let bytes = row.get_ref(index)?.as_bytes();
                 Ok(bytes.map_err(rusqlite::Error::from)?.to_vec())
@@ -140,7 +140,7 @@ mod tests {
         let values = (0..100).map(|index| vec![value(index), b"same".to_vec()]).collect();
         let columns = vec!["a".to_owned(), "b".to_owned()];
         let rows = TableSample { total: 10_000.0, columns: columns.clone(), values };
-        // 49 values once, times sqrt(10000 / 100), and one 51 times.
+        // 49 values occur once, times sqrt(10000 / 100), and one value occurs 51 times.
         assert!((rows.distinct(&[0]) - 491.0).abs() < 1e-9, "{}", rows.distinct(&[0]));
         assert!((rows.distinct(&[1]) - 1.0).abs() < 1e-9);
         let known = TableCardinality(BTreeMap::from([("t".to_owned(), rows)]));

@@ -1,7 +1,8 @@
-//! What a program sets on its connections, judged together with the file.
+//! Judges the settings that a program uses on its connections, together with the file.
 //!
 //! # Not here
-//! - How the settings come here → `settings.rs`. Settings that the file keeps → `checks/settings.rs`.
+//! - How the settings are read → `settings.rs`. Settings that the file stores →
+//!   `checks/settings.rs`.
 
 mod facts;
 mod library;
@@ -106,8 +107,8 @@ fn judge(facts: &ConnectionFacts<'_>, log: &mut CheckResults) {
     }
 }
 
-/// The connection's file, if it is not this one; and whether that cannot be known, because it is not
-/// on this machine, or not under this name.
+/// Returns the connection's file if it is not this one, and whether that is unknown, because the
+/// file is not on this machine or not under this name.
 fn other_file(settings: &ConnectionSettings, path: &Path) -> (Option<String>, bool) {
     let Some(file) = settings.file() else { return (None, false) };
     if file.is_empty() {
@@ -131,7 +132,7 @@ fn referring(subject: &OpenedFile) -> rusqlite::Result<Vec<String>> {
 }
 
 impl ConnectionFacts<'_> {
-    /// A finding about one setting, whose value is its evidence.
+    /// Creates a finding about one setting, with the setting's value as evidence.
     fn finding(
         &self,
         code: FindingCode,
@@ -146,7 +147,7 @@ impl ConnectionFacts<'_> {
             .detail("value", fact)
     }
 
-    /// What to write into the program: as its framework has it, if that is known.
+    /// Returns the advice to set this in the program, in the framework's syntax if that is known.
     fn set(&self, setting: &str, value: &str) -> Fix {
         let known = self.settings.line.zip(self.settings.framework());
         Fix::Advice(match known {

@@ -1,4 +1,5 @@
-//! What the schema declares and cannot do: views and triggers on what is gone, keys at their end.
+//! Checks declarations that cannot work: views and triggers on missing tables or columns, and
+//! exhausted AUTOINCREMENT keys.
 
 use sqlite_schema::TableSchema;
 
@@ -37,8 +38,8 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     Ok(())
 }
 
-/// What the statement needs and the schema lacks, as SQLite says it. What only the file's own
-/// program has, such as a function, is not missing.
+/// Returns SQLite's message if the schema lacks something that the statement needs. A thing that
+/// only the file's own program provides, such as a function, does not count as missing.
 fn missing(subject: &OpenedFile, sql: &str) -> Result<Option<String>, CheckError> {
     const MISSING: &[&str] = &["no such table", "no such column", "no such index", "circularly"];
     match subject.db.prepare(sql) {
@@ -51,7 +52,8 @@ fn missing(subject: &OpenedFile, sql: &str) -> Result<Option<String>, CheckError
     }
 }
 
-/// A trigger is read when a statement on its table is.
+/// Compiles statements on the table, because SQLite reads a trigger when it compiles a statement on
+/// the trigger's table.
 fn check_triggers(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -99,7 +101,8 @@ fn check_triggers(
     Ok(())
 }
 
-/// A table whose AUTOINCREMENT has given out the last number takes no further row.
+/// Reports tables whose AUTOINCREMENT has assigned the last number, and which accept no further
+/// row.
 fn check_sequences(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
     if !subject.schema.tables.iter().any(|table| table.name == "sqlite_sequence") {
         return Ok(());

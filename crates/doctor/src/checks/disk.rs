@@ -1,4 +1,4 @@
-//! The disks: what kind the file is on, and whether there is room to vacuum.
+//! Checks the disks: the file system that the file is on, and whether there is space to vacuum.
 
 use indicatif::DecimalBytes;
 
@@ -8,7 +8,7 @@ use crate::file::schema::quote_for_shell;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// Who vacuums less finds room.
+/// The minimum file size. The vacuum of a smaller file finds enough space.
 const FILE_BYTES_MIN: u64 = 1_000_000;
 
 pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {

@@ -1,4 +1,4 @@
-//! The file as such: is all of it there?
+//! Checks the file itself: whether all of it is present, and whether it has other names.
 
 use indicatif::DecimalBytes;
 
@@ -34,7 +34,7 @@ pub(crate) fn check_size(environment: &FileEnvironment, log: &mut CheckResults) 
         return;
     };
     let expected = u64::from(header.pages_count) * u64::from(header.page_size);
-    // A WAL may hold what is missing; a writer may be about to.
+    // A WAL may contain the missing pages, or a writer may be about to write them.
     if size >= expected || environment.has_wal_content() || !environment.watch.held.is_empty() {
         return;
     }
@@ -48,7 +48,7 @@ pub(crate) fn check_size(environment: &FileEnvironment, log: &mut CheckResults) 
     )));
 }
 
-/// A file that lacks so many pages of the bytes that it should have.
+/// Creates the finding for a file that lacks this number of pages of the size that it should have.
 pub(crate) fn truncated(
     environment: &FileEnvironment,
     expected: u64,
@@ -70,7 +70,7 @@ pub(crate) fn truncated(
         .impact(format!("The content of {} is lost.", counted(missing, "page", "pages")))
 }
 
-/// The same file by another name: its journals stand beside the name by which it was opened.
+/// Reports other names of the same file: its journals are next to the name by which it was opened.
 pub(crate) fn check_links(environment: &FileEnvironment, log: &mut CheckResults) {
     if environment.links_count < 2 {
         return;
@@ -96,7 +96,8 @@ pub(crate) fn check_links(environment: &FileEnvironment, log: &mut CheckResults)
     log.add(finding);
 }
 
-/// What has the name of a journal, and is none.
+/// Reports companions that have the name of a journal, a WAL or a shm file, but are not regular
+/// files.
 pub(crate) fn check_companions(environment: &FileEnvironment, log: &mut CheckResults) {
     for path in &environment.irregular {
         let path = path.display().to_string();

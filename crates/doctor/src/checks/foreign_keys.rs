@@ -1,4 +1,4 @@
-//! Foreign keys: rows that refer to nothing, and references that no index finds.
+//! Checks foreign keys: rows that refer to missing rows, and foreign keys without an index.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::format::format_estimate;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// With fewer rows a scan for the children is quick.
+/// The minimum number of rows. A scan for the child rows is quick in a smaller table.
 const ROWS_MIN: f64 = 10_000.0;
-/// Violations counted in one table.
+/// The maximum number of violations that are counted in one table.
 const VIOLATIONS_MAX: u32 = 1_000;
-/// Violations shown.
+/// The maximum number of violations that a finding shows.
 const ROWS_SHOWN_MAX: usize = 5;
-/// Of the time that is left, for the checking of all references.
+/// The divisor for the share of the remaining time that the check of all foreign keys may take.
 const SHARE: u32 = 2;
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
@@ -85,7 +85,7 @@ fn check_index(
     log.add(finding);
 }
 
-/// A reference of the table is looked up by this index, and by no other.
+/// Checks whether a foreign key of the table is looked up by this index, and by no other.
 pub(crate) fn uses(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -99,7 +99,7 @@ pub(crate) fn uses(
     Ok(subject.foreign_keys(table)?.iter().any(needs))
 }
 
-/// The columns begin an index, in any order, or are the row id.
+/// Checks whether an index starts with these columns, in any order, or whether they are the row id.
 fn has_index(table: &TableSchema, columns: &[String]) -> bool {
     let is_among = |name: &str| columns.iter().any(|column| column.eq_ignore_ascii_case(name));
     let covers = |names: &mut dyn Iterator<Item = &str>| {
@@ -113,8 +113,9 @@ fn has_index(table: &TableSchema, columns: &[String]) -> bool {
     by_index || by_key || table.rowid_alias().is_some_and(|rowid| columns == [rowid.name.clone()])
 }
 
-/// A parent that is not in this file: it may be in another, which the program attaches, or the
-/// reference is only documentation. Then no row is counted: all would be.
+/// Reports parent tables that are not in this file: the program may attach another file that has
+/// them, or the foreign key is only documentation. In this case rows are not counted, because all
+/// of them would be violations.
 fn report_missing_parent(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -218,8 +219,8 @@ fn violated(
     finding
 }
 
-/// The parent has no unique key for the reference: a fault of the schema, of which SQLite has its
-/// own message.
+/// Reports that the parent has no unique key for the foreign key. This is a fault of the schema,
+/// for which SQLite has its own message.
 fn mismatch(
     table: &TableSchema,
     error: rusqlite::Error,

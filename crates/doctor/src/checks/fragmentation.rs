@@ -1,4 +1,4 @@
-//! Pages that hold nothing.
+//! Checks how many pages of the file are free.
 
 use indicatif::{DecimalBytes, HumanCount};
 
@@ -8,9 +8,9 @@ use crate::format::{format_percent, ratio};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// The share of free pages from which they are worth a word.
+/// The minimum share of free pages that is reported.
 const FREE_SHARE_MIN: f64 = 0.15;
-/// Below this, nobody gains anything.
+/// The minimum size of the free pages. Below it, a vacuum gains nothing noticeable.
 const FREE_BYTES_MIN: u64 = 1_000_000;
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
@@ -19,7 +19,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
     let free_bytes = free * u64::from(header.page_size);
     let share = ratio(free, pages);
     log.add_checked(format!("free pages: {} of {}", HumanCount(free), HumanCount(pages)));
-    // More free pages than pages is a fault, which the integrity check tells.
+    // More free pages than pages is damage, which the integrity check reports.
     if free >= pages || share < FREE_SHARE_MIN || free_bytes < FREE_BYTES_MIN {
         return;
     }

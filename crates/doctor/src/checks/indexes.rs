@@ -1,4 +1,4 @@
-//! Indexes that only cost: those that another one, or the table itself, makes needless.
+//! Checks for indexes that only cost: another index, or the table itself, makes them redundant.
 
 use std::cmp::Ordering;
 
@@ -14,14 +14,14 @@ use crate::format::{format_estimate, round_to_u64};
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// The start of another index is worth a word from so many bytes on: a short index is quicker to
-/// read than a long one.
+/// The minimum size at which an index that is the start of another is reported: a short index is
+/// faster to read than a long one.
 const PREFIX_BYTES_MIN: f64 = 100_000.0;
 
-/// What makes an index needless.
+/// The reason why an index is redundant.
 enum RedundancyCause<'a> {
     Index(&'a IndexSchema),
-    /// The row id itself, which a table is sorted by.
+    /// The row id itself, by which a table is sorted.
     RowId,
 }
 
@@ -40,7 +40,8 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     Ok(())
 }
 
-/// Drops the index, unless a view or a trigger names it (`INDEXED BY`): that would not work any more.
+/// Returns the fix that drops the index, or advice if a view or a trigger names it (`INDEXED BY`)
+/// and would fail without it.
 pub(crate) fn drop_index(subject: &OpenedFile, name: &str) -> Fix {
     let users = subject.schema.users_of_index(name);
     if users.is_empty() {
@@ -81,7 +82,7 @@ fn redundancy_of<'a>(
         if !keeps_unique {
             return None;
         }
-        // Of two that are the same, the later in the alphabet goes.
+        // Of two equal indexes, the later one in the alphabet is redundant.
         let is_twin = is_whole
             && other.origin == IndexOrigin::Created
             && other.is_unique == index.is_unique
@@ -132,8 +133,8 @@ fn redundant_index(
         ))
 }
 
-/// A column that compares by other rules than its index gets nothing from that index, unless the
-/// query says COLLATE.
+/// Reports an index whose collation differs from that of its column. Comparisons of the column do
+/// not use such an index, unless the query has a COLLATE clause.
 fn check_collation(
     subject: &OpenedFile,
     table: &TableSchema,

@@ -1,8 +1,8 @@
-//! Is what is stored still whole?
+//! Checks whether the stored content is intact.
 //!
-//! SQLite's own full check, where it fits the time. Where it does not, table by table, the smallest
-//! first: in full, or without its indexes, or a sample of its pages; and the list of free pages.
-//! What was not compared is said ([`crate::IntegrityStatus`]).
+//! SQLite's own full check runs if it fits into the time limit. Otherwise each table is checked,
+//! smallest first: in full, or without its indexes, or a sample of its pages; and then the list of
+//! free pages. Everything that was not compared is reported ([`crate::IntegrityStatus`]).
 
 mod faults;
 mod free_list;
@@ -20,19 +20,22 @@ use crate::file::unreadable::report_fault;
 use crate::format::{counted, format_estimate, to_f64};
 use crate::report::{CheckResults, IntegrityStatus};
 
-/// Lines that are asked of SQLite for one check.
+/// The maximum number of lines that SQLite returns for one check.
 const LINES_MAX: u32 = 1_000;
-/// What the full check may be hoped to read in a second: it reads each row once more by each index.
+/// The bytes that the full check is expected to read per second. It reads each row again for each
+/// index.
 const FULL_BYTES_PER_SECOND: f64 = 3e7;
-/// What `quick_check` may be hoped to read; on a slow disk it is a fifth.
+/// The bytes that `quick_check` is expected to read per second. A slow disk reaches a fifth of
+/// this.
 const QUICK_BYTES_PER_SECOND: f64 = 1e8;
-/// Of the time that is left, the whole file's check may take so many parts of `SHARES`.
+/// The number of parts, of the `SHARES` parts of the remaining time, that the check of the whole
+/// file may take.
 const WHOLE_SHARES: u32 = 3;
 const SHARES: u32 = 5;
-/// Sampled rows that are looked up in each index of a table.
+/// The maximum number of sampled rows that are looked up in each index of a table.
 const LOOKED_UP_MAX: usize = 200;
 
-/// What is not compared when SQLite's check of the whole file has not run.
+/// The comparisons that are missing if SQLite's check of the whole file has not run.
 const BETWEEN_TREES: &str = "whether a page is used twice or not at all";
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
@@ -55,7 +58,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
     log.integrity = IntegrityStatus { complete: unchecked.is_empty(), unchecked };
 }
 
-/// What no check of this connection sees.
+/// Lists everything that no check on this connection can see.
 fn unseen(subject: &OpenedFile) -> Vec<String> {
     let mut unseen = Vec::new();
     if subject.open_mode != ReadOnlyMode::Overlay && subject.schema.has_checks {
@@ -76,11 +79,11 @@ fn unseen(subject: &OpenedFile) -> Vec<String> {
     unseen
 }
 
-/// The full check of everything. An error says that it has not come to its end.
+/// Runs the full check of the whole file. An error means that it did not finish.
 fn check_whole(subject: &OpenedFile) -> Result<Vec<String>, CheckError> {
     let time = subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);
     let size = to_f64(subject.pages_bytes());
-    // One that cannot end is not begun; and rows that are ordered by rules that we do not have
+    // A check that cannot finish is not started; and rows that are ordered by missing collations
     // would look broken.
     if size > FULL_BYTES_PER_SECOND * time.as_secs_f64() || !subject.stand_ins.is_empty() {
         return Err(interrupted().into());
@@ -88,7 +91,7 @@ fn check_whole(subject: &OpenedFile) -> Result<Vec<String>, CheckError> {
     lines(subject, &format!("PRAGMA integrity_check({LINES_MAX})"))
 }
 
-/// What a check says; nothing if all is well.
+/// Returns the lines that a check reports, or none if it finds no problem.
 fn lines(subject: &OpenedFile, sql: &str) -> Result<Vec<String>, CheckError> {
     let mut statement = subject.db.prepare(sql)?;
     let mut lines = Vec::new();
@@ -96,7 +99,7 @@ fn lines(subject: &OpenedFile, sql: &str) -> Result<Vec<String>, CheckError> {
         match line.map_err(CheckError::from) {
             Ok(line) if line == "ok" => {}
             Ok(line) => lines.push(line),
-            // On its way it met a page that it could not go on from.
+            // The check reached a damaged page and could not continue.
             Err(error) if error.is_fault() => lines.push(error.to_string()),
             Err(error) => return Err(error),
         }
@@ -137,7 +140,7 @@ fn check_parts(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut Chec
     }
 }
 
-/// One table with its indexes; or, if that is quick enough and the other is not, without them.
+/// Checks one table with its indexes, or without them if only that is quick enough.
 fn check_table(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -154,7 +157,7 @@ fn check_table(
         }
     }
     let time = subject.grant_time(subject.time_limit.remaining() / SHARES * WHOLE_SHARES);
-    // Sampled pages tell more in the same time than a check that cannot end.
+    // In the same time, sampled pages reveal more than a check that cannot finish.
     if time.is_zero() || size > QUICK_BYTES_PER_SECOND * time.as_secs_f64() {
         return Err(interrupted().into());
     }
@@ -166,8 +169,8 @@ fn check_table(
     Ok(found)
 }
 
-/// Where SQLite's own check had no time, sampled pages are looked at, and sampled rows looked up in
-/// each index.
+/// Checks sampled pages, and looks sampled rows up in each index, where SQLite's own check had no
+/// time.
 fn check_sample(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -186,7 +189,8 @@ fn check_sample(
     log.add_skipped(format!("integrity of {}", table.name), seen);
 }
 
-/// Looks at the sampled pages, and at more until this moment of the examination. Returns how many.
+/// Checks the sampled pages, and further ones until `end`, a time of the examination. Returns the
+/// number of checked pages.
 fn sampled_faults(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -218,9 +222,9 @@ fn sampled_faults(
     leaves
 }
 
-/// Looks sampled rows up in each index of their table. Returns lines as SQLite's check would say
-/// them; what cannot be looked up (an index on an expression, a collation that is not there) is
-/// left out.
+/// Looks sampled rows up in each index of their table. Returns lines in the format of SQLite's
+/// check. Indexes that cannot be looked up (on an expression, or with a missing collation) are left
+/// out.
 fn look_up(subject: &OpenedFile, table: &TableSchema) -> Vec<String> {
     let Some(sample) = subject.sample_of(&table.name).filter(|_| table.has_rowid) else {
         return Vec::new();
@@ -242,7 +246,7 @@ fn look_up(subject: &OpenedFile, table: &TableSchema) -> Vec<String> {
     missing
 }
 
-/// Is there a row of this number, of which the index knows nothing?
+/// Returns the query whether a row with this row id exists that is missing in the index.
 fn look_up_sql(table: &TableSchema, index: &IndexSchema) -> Option<String> {
     let same = index.column_names()?.into_iter().map(|column| {
         let column = quote_if_needed(column);
@@ -256,8 +260,8 @@ fn look_up_sql(table: &TableSchema, index: &IndexSchema) -> Option<String> {
     ))
 }
 
-/// Has each full-text index what its table has? SQLite's own check compares an index of its own
-/// content only.
+/// Checks whether each full-text index matches its table. SQLite's own check compares only indexes
+/// that store their own content.
 fn check_searches(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut CheckResults) {
     for table in subject.schema.virtual_tables.iter().filter(|it| it.module == "fts5") {
         if subject.open_mode != ReadOnlyMode::Overlay {
@@ -285,7 +289,7 @@ fn check_searches(subject: &OpenedFile, unchecked: &mut Vec<String>, log: &mut C
     }
 }
 
-/// Pages of a table and its indexes, as far as known.
+/// Returns the number of pages of a table and its indexes, as far as it is known.
 fn pages(subject: &OpenedFile, table: &TableSchema) -> f64 {
     let roots = subject.schema.roots_of(table);
     roots.filter_map(|root| subject.sample_at(root)).map(TreeSample::pages).sum()

@@ -1,4 +1,4 @@
-//! The rollback journal and the write-ahead log: which of them there is, and whether it is well.
+//! Checks the rollback journal and the WAL: which of them exists, and whether it is in good state.
 
 use indicatif::{DecimalBytes, HumanCount};
 use serde_json::json;
@@ -14,11 +14,12 @@ use crate::format::counted;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// SQLite's own `wal_autocheckpoint`: a WAL that is well is about so long.
+/// The default of `wal_autocheckpoint`: a WAL that is checkpointed has about this many pages.
 const AUTOCHECKPOINT_PAGES: u64 = 1_000;
-/// Four times that is more than a large transaction now and then.
+/// The minimum size of a WAL that is reported, in pages. Four times the default is more than an
+/// occasional large transaction needs.
 const WAL_PAGES_MAX: u64 = 4 * AUTOCHECKPOINT_PAGES;
-/// From here on a WAL is large beside any file.
+/// The size above which a WAL is large compared with any file.
 const WAL_BYTES_MAX: u64 = 100_000_000;
 
 pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
@@ -39,7 +40,7 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
     }
 }
 
-/// The same of an encrypted file, whose header only its key shows.
+/// Checks the journal mode of an encrypted file, whose header can be read only with its key.
 pub(crate) fn check_encrypted(subject: &OpenedFile, log: &mut CheckResults) {
     if subject.environment.header.is_none() {
         check_mode(&subject.environment, subject.header.is_wal, log);
@@ -93,8 +94,8 @@ fn wal_left_behind(environment: &FileEnvironment) -> DoctorFinding {
         .impact("A copy of the file without its -wal lacks the transactions in the WAL.")
 }
 
-/// A statement for a shell. A shell without the key of an encrypted file would take its journal or
-/// WAL for void, and delete it.
+/// Returns a statement for a shell. A shell without the key of an encrypted file would consider its
+/// journal or WAL invalid, and delete it.
 fn with_key(environment: &FileEnvironment, code: FindingCode, sql: &str, effect: &str) -> Fix {
     if environment.is_keyed || environment.header.is_none() {
         return Fix::Advice(format!(

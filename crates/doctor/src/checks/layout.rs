@@ -1,4 +1,5 @@
-//! How rows lie in their pages: large values before small ones, pages half empty.
+//! Checks how rows are stored in their pages: large values before small columns, and half-empty
+//! pages.
 
 use std::time::Duration;
 
@@ -18,20 +19,21 @@ use crate::format::{counted, format_estimate, format_percent, round_to_u64, to_f
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// What a column may hold, on average, to be called small.
+/// The maximum mean size of a column that counts as small.
 const SMALL_BYTES_MAX: f64 = 64.0;
-/// Overflow pages on the way to a small column, on average, from which it is worth a word.
+/// The minimum mean number of overflow pages before a small column that is reported.
 const WALKED_PAGES_MIN: f64 = 1.0;
-/// Tables and trees of less are read at once.
+/// The minimum size of a table or an index. Smaller ones are read quickly in any case.
 const BYTES_MIN: f64 = 1_000_000.0;
-/// Pages that are filled in any order are about 69 % full; below half, rows are gone.
+/// The minimum fill of pages. Pages that are filled in random order are about 69 % full; below
+/// half, rows were deleted.
 const FILL_MIN: f64 = 0.5;
-/// What is copied for the measurement, at most.
+/// The maximum number of bytes that are copied for the measurement.
 const MEASURED_BYTES_MAX: u64 = 8_000_000;
 const MEASURED_ROWS_MAX: usize = 200;
 const MEASURED_ROUNDS: u32 = 9;
 
-/// A column of a table's rows, as they are stored.
+/// A column as the rows of a table store it.
 struct StoredColumn<'a> {
     name: &'a str,
     mean_bytes: f64,
@@ -50,7 +52,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     Ok(())
 }
 
-/// Overflow pages between the start of a row and a place in it.
+/// Counts the overflow pages between the start of a row and one of its fields.
 fn overflow_pages_before(subject: &OpenedFile, row: &SampledRow, field: &RecordField) -> f64 {
     let each = u64::from(subject.header.page_size - u32::from(subject.header.reserved_size)) - 4;
     match field.start.checked_sub(row.local_size) {
@@ -137,7 +139,7 @@ fn cost(table: &TableSchema, pages: f64, measured: Option<&ReadCost>) -> String 
     }
 }
 
-/// The columns as rows store them, with the mean size in the sample.
+/// Returns the columns in their stored order, with their mean sizes in the sample.
 fn stored<'a>(table: &'a TableSchema, sample: &TreeSample) -> Vec<StoredColumn<'a>> {
     let columns = table.columns.iter().filter(|column| column.kind != ColumnKind::GeneratedVirtual);
     let mut stored: Vec<StoredColumn<'_>> =
@@ -166,14 +168,15 @@ fn fix_sql(table: &TableSchema, large: &[&str]) -> String {
     )
 }
 
-/// What reading a column behind the large ones costs.
+/// The cost of reading a column that is stored after the large ones.
 struct ReadCost {
     rows_count: usize,
     as_is_us: f64,
     small_first_us: f64,
 }
 
-/// Reads the column in copies of the sampled rows, as they are and with the small columns first.
+/// Measures reads of the column in copies of the sampled rows, in the current order of columns and
+/// with the small columns first.
 fn measure(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -216,7 +219,7 @@ fn measure(
     Ok(Some(ReadCost { rows_count, as_is_us, small_first_us }))
 }
 
-/// Copies sampled rows into a table `as_is` of another database. Returns how many.
+/// Copies sampled rows into a table `as_is` of another database. Returns the number of copied rows.
 fn copy_rows(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -247,7 +250,7 @@ fn copy_rows(
                 copied += 1;
                 size += row.payload_size;
             }
-            // Deleted since.
+            // The row was deleted after it was sampled.
             Err(rusqlite::Error::QueryReturnedNoRows) => {}
             Err(error) => return Err(error.into()),
         }

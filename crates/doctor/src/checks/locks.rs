@@ -1,4 +1,4 @@
-//! Who keeps others waiting.
+//! Finds processes that make others wait for their locks.
 
 use std::collections::BTreeSet;
 
@@ -18,13 +18,14 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
         log.add(wal_deleted(environment, deleted));
     }
     let watch = &environment.watch;
-    // Without WAL, readers keep writers waiting; in an encrypted file, the key tells.
+    // Without WAL, readers make writers wait. The header of an encrypted file does not show the
+    // mode.
     let is_rollback = environment.header.as_ref().is_some_and(|header| !header.is_wal);
     let keeps_waiting = |held: &&HeldLock| match held.lock {
         SqliteLock::Shared => is_rollback,
         lock => lock.is_exclusive(),
     };
-    // Who commits meanwhile is at work, and lets go in between.
+    // A process that commits during this time is working, and releases its locks between commits.
     if !watch.nothing_committed || watch.observations_count < 2 {
         return;
     }
@@ -42,9 +43,9 @@ pub(crate) fn check(environment: &FileEnvironment, log: &mut CheckResults) {
     }
 }
 
-/// Is the lock that of `locking_mode = EXCLUSIVE`, which a connection keeps between its
-/// transactions? In WAL mode, nothing else locks the main file so; with a rollback journal, a
-/// transaction that has come so far has a journal.
+/// Checks whether the lock is that of `locking_mode = EXCLUSIVE`, which a connection keeps between
+/// its transactions. In WAL mode, nothing else locks the main file like this; with a rollback
+/// journal, a transaction that has this lock has a journal.
 fn keeps_for_itself(environment: &FileEnvironment, locks: &[SqliteLock]) -> bool {
     let has_journal = environment.journal.as_ref().is_some_and(|journal| journal.has_header);
     let is_wal = environment.header.as_ref().is_some_and(|header| header.is_wal);
@@ -89,7 +90,7 @@ fn wal_deleted(environment: &FileEnvironment, deleted: &DeletedWal) -> DoctorFin
         )
 }
 
-/// How somebody's transaction ends.
+/// Returns the advice how to end the open transaction of a process.
 pub(super) fn end_transaction(process: &ProcessInfo) -> String {
     match process.pid {
         ..=0 => {

@@ -1,11 +1,11 @@
-//! The missing index of a query, with SQLite's own planner as the judge, and its virtual machine
-//! where the query can be run.
+//! Finds the missing index of a query: SQLite's own planner decides, and its virtual machine
+//! measures where the query can be run.
 //!
-//! Of the indexes that are tried (`queries/candidate.rs`), those that the planner takes
-//! (`queries/planner.rs`) are shortened to the keys that it uses. A query whose values are known, on
-//! a file that nobody has open, then runs in memory (`queries/query_cost.rs`) with these, with all
-//! their keys, with the columns that make them covering, and with partial ones: what costs least is
-//! advised.
+//! Of the indexes that are tried (`queries/candidate.rs`), those that the planner uses
+//! (`queries/planner.rs`) are shortened to the keys that it needs. If the values of a query are
+//! known and no process has the file open, the query then runs in memory (`queries/query_cost.rs`)
+//! with these indexes, with all their keys, with the columns that make them covering, and with
+//! partial ones. The cheapest variant is advised.
 
 mod advise;
 mod analyzed_query;

@@ -1,8 +1,8 @@
-//! The journal or the WAL that was left: does the file get whole by it?
+//! Checks whether a journal or a WAL that was left behind makes the file intact.
 //!
-//! SQLite knows a journal and a WAL by their names alone. Beside a backup that was put in the place
-//! of a file, the WAL of that file is another database's, and spoils the backup as soon as a program
-//! opens it (<https://sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use>).
+//! SQLite identifies a journal and a WAL only by their names. If a backup replaces a file, the old
+//! WAL next to it belongs to another database, and corrupts the backup as soon as a program opens
+//! it (<https://sqlite.org/howtocorrupt.html#_unlinking_or_renaming_a_database_file_while_in_use>).
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::file::opened_file::OpenedFile;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// What the integrity check says of a file that is a mixture of two.
+/// The findings of the integrity check in a file that is a mixture of two.
 const FAULTS: &[FindingCode] =
     &[FindingCode::IndexBroken, FindingCode::PageBroken, FindingCode::UniqueViolated];
-/// What is said of a journal or a WAL that is the file's own.
+/// The findings about a journal or a WAL that belongs to the file.
 const LEFT: &[FindingCode] = &[FindingCode::HotJournal, FindingCode::WalLeftBehind];
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
@@ -46,11 +46,11 @@ fn add_tried_evidence(log: &mut CheckResults) {
     }
 }
 
-/// Is the main file well without what is beside it?
+/// Checks whether the main file is intact without its journal or WAL.
 fn is_whole_alone(subject: &OpenedFile) -> Result<bool, CheckError> {
     let opened =
         open_read_only(&subject.environment.path, &subject.encryption, ReadOnlyMode::Immutable);
-    // It may be that only the two together open.
+    // Possibly only both files together can be opened.
     let Ok((mut db, _)) = opened else { return Ok(false) };
     subject.grant_time(Duration::MAX);
     subject.time_limit.guard(&mut db)?;
@@ -80,12 +80,13 @@ fn foreign(subject: &OpenedFile) -> DoctorFinding {
         .impact("The next program that opens the file corrupts it.")
 }
 
-/// Pages that neither the WAL nor the file has.
+/// Reports pages that are neither in the WAL nor in the file.
 fn report_missing(subject: &OpenedFile, log: &mut CheckResults) {
     let Some((pages, in_wal)) = wal::committed(&subject.environment.path) else { return };
     let page_size = u64::from(subject.header.page_size);
     let in_file = subject.environment.stamp.bytes / page_size;
-    // A number that somebody wrote: what is counted is what the WAL has, never up to it.
+    // The page count may be any number, so the code iterates over the pages in the WAL, never up to
+    // the count.
     let is_beyond = |page: &&u32| u64::from(**page) > in_file && **page <= pages;
     let beyond = u64::try_from(in_wal.iter().filter(is_beyond).count()).unwrap_or(u64::MAX);
     let missing = u64::from(pages).saturating_sub(in_file).saturating_sub(beyond);

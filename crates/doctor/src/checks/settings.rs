@@ -1,4 +1,4 @@
-//! What was chosen, or left, when the file was made.
+//! Checks the settings that were chosen, or kept as defaults, when the file was created.
 
 use engine::Cipher;
 use indicatif::{DecimalBytes, HumanCount};
@@ -9,11 +9,12 @@ use crate::file::opened_file::OpenedFile;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// SQLite's own since 3.12.0.
+/// SQLite's own default since 3.12.0.
 const PAGE_SIZE: u32 = 4_096;
-/// Who has less does not feel the size of a page.
+/// The minimum file size. In smaller files, the page size has no noticeable effect.
 const PAGE_SIZE_FILE_BYTES_MIN: u64 = 10_000_000;
-/// From here on an index can be descending (<https://sqlite.org/fileformat.html#schema_format_number>).
+/// The first schema format with descending indexes
+/// (<https://sqlite.org/fileformat.html#schema_format_number>).
 const FORMAT_WITH_DESCENDING: u32 = 4;
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
@@ -37,7 +38,7 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     Ok(())
 }
 
-/// Where migration tools note what they did.
+/// The tables in which migration tools record their migrations.
 const MIGRATION_TABLES: &[&str] = &[
     "__EFMigrationsHistory",
     "__diesel_schema_migrations",
@@ -54,7 +55,7 @@ const MIGRATION_TABLES: &[&str] = &[
     "typeorm_migrations",
 ];
 
-/// Of files that nobody migrates, nobody asks which version they are.
+/// Reports unset ids only in files with a migration table: the version of others does not matter.
 fn check_identity(subject: &OpenedFile, log: &mut CheckResults) {
     let header = &subject.header;
     let ids = [("application_id", header.application_id), ("user_version", header.user_version)];
@@ -105,7 +106,7 @@ fn check_format(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), Chec
     if subject.header.schema_format >= FORMAT_WITH_DESCENDING {
         return Ok(());
     }
-    // To such a file SQLite says of each index that it is ascending: only its text tells.
+    // For such a file, SQLite reports each index as ascending: only the SQL text shows DESC.
     let sql = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL";
     let indexes: Vec<(String, String)> =
         subject.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -1,4 +1,4 @@
-//! What the query planner believes about the tables (`sqlite_stat1`), beside what they are.
+//! Compares the statistics that the query planner uses (`sqlite_stat1`) with the actual tables.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,15 @@ use crate::format::format_estimate;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// With fewer rows any plan is quick.
+/// The minimum number of rows. With fewer rows, any plan is fast.
 const ROWS_MIN: f64 = 10_000.0;
-/// With fewer rows an index costs nothing to speak of.
+/// The minimum number of rows for single-value indexes. With fewer rows, an index costs almost
+/// nothing.
 const SINGLE_ROWS_MIN: f64 = 1_000.0;
-/// `PRAGMA optimize` analyses a table again when its rows have changed by this factor.
+/// The factor by which the row count must change before `PRAGMA optimize` analyzes a table again.
 const FACTOR_STALE: f64 = 10.0;
 
-/// By index: rows, and rows per distinct value of its first column.
+/// The number of rows, and of rows per distinct value of the first column, by index.
 type IndexStatistics = BTreeMap<String, (f64, Option<f64>)>;
 
 pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), CheckError> {
@@ -57,7 +58,8 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) -> Result<(), 
     Ok(())
 }
 
-/// A choice needs statistics: a unique index needs none, it finds one row.
+/// Checks whether a choice of this index needs statistics. A unique index needs none, because it
+/// finds one row.
 fn needs_statistics(index: &IndexSchema) -> bool {
     index.origin == IndexOrigin::Created && !index.is_unique
 }
@@ -113,7 +115,7 @@ fn statistics_stale(table: &TableSchema, entries: f64, error: f64, rows: f64) ->
         .impact("The planner chooses plans for a table of another size.")
 }
 
-/// Every row has the same value, say the statistics.
+/// Reports an index for which the statistics show the same value in every row.
 fn check_single(
     subject: &OpenedFile,
     table: &TableSchema,
@@ -126,7 +128,7 @@ fn check_single(
     if !is_single || index.columns.len() != 1 || index.is_partial || !needs_statistics(index) {
         return Ok(());
     }
-    // A delete of the parent looks for children by it.
+    // A delete of the parent row uses this index to find child rows.
     if foreign_keys::uses(subject, table, index)? {
         return Ok(());
     }

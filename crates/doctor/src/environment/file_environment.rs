@@ -1,9 +1,9 @@
-//! What can be known of a database without opening it: the file, its companions, its disk, and who
-//! uses it.
+//! Inspects a database without opening it: the file, its companions, its disk, and the processes
+//! that use it.
 //!
 //! # Invariants
 //! - All descriptors are closed when `FileEnvironment::inspect` returns, before SQLite opens any.
-//! - Nothing is created, written or deleted, and no time stamp but the last access changes.
+//! - Nothing is created, written or deleted, and no timestamp except the last access changes.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -21,52 +21,53 @@ use crate::error::{Error, Result, io};
 use crate::file::database_header::{DatabaseHeader, HEADER_SIZE};
 use crate::time_limit::{self, ExaminationBudget};
 
-/// How long a lock must be held before it is worth a word. A write transaction takes milliseconds.
+/// The time for which a lock must be held to be reported. A write transaction takes milliseconds.
 const WATCH_TIME: Duration = Duration::from_secs(1);
 const WATCH_INTERVAL: Duration = Duration::from_millis(50);
-/// How often one look reads the list of locks, and the pause between two reads. The kernel gives
-/// the list in parts, and skips lines if locks change between them.
+/// The number of reads of the list of locks per observation, and the pause between them. The kernel
+/// returns the list in parts, and skips lines if locks change between them.
 const READS_PER_LOOK: (u32, Duration) = (3, Duration::ZERO);
-/// The same if a process is known to have the file open. Three reads in a row are not enough there:
-/// while 24 processes locked and unlocked other files, 1.5 % of the reads missed a held lock, and
-/// once three in a row did.
+/// The number of reads and the pause if a process is known to have the file open. Three reads in a
+/// row are not enough then: while 24 processes locked and unlocked other files, 1.5 % of the reads
+/// missed a held lock, and once three in a row did.
 const READS_PER_LOOK_IN_USE: (u32, Duration) = (12, Duration::from_millis(2));
 
-/// The file from outside.
+/// The environment of a file, seen from outside.
 pub(crate) struct FileEnvironment {
-    /// Without symbolic links: SQLite's companions are beside the file itself.
+    /// The path without symbolic links: SQLite's companions are next to the file itself.
     pub(crate) path: PathBuf,
     pub(crate) stamp: FileStamp,
-    /// `None` in encrypted files, and in what is no database.
+    /// The header, or `None` for encrypted files and files that are not databases.
     pub(crate) header: Option<DatabaseHeader>,
     pub(crate) wal: Option<WalFileInfo>,
     pub(crate) has_shm: bool,
     pub(crate) journal: Option<RollbackJournal>,
-    /// A transaction was begun and never ended: what is in the file is not to be believed.
+    /// Whether a transaction was started and never ended: the content of the file is then
+    /// unreliable.
     pub(crate) is_hot: bool,
     pub(crate) users: OpenProcesses,
     pub(crate) watch: LockWatch,
     pub(crate) file_system: Option<String>,
-    /// Room on the file's own disk, for this user.
+    /// The free space on the file's own disk, for this user.
     pub(crate) free_bytes: Option<u64>,
     pub(crate) temp: Option<TempSpace>,
-    /// A key was given: nothing that lacks it may open the file.
+    /// Whether a key was given: programs without the key must not open the file.
     pub(crate) is_keyed: bool,
     pub(crate) links_count: u64,
-    /// Those that are in the same folder.
+    /// Other names of the file in the same directory.
     pub(crate) other_names: Vec<OtherName>,
-    /// What has a companion's name and is no regular file.
+    /// Paths with a companion's name that are not regular files.
     pub(crate) irregular: Vec<PathBuf>,
 }
 
-/// Another name of the file.
+/// Another name (hard link) of the file.
 pub(crate) struct OtherName {
     pub(crate) path: PathBuf,
-    /// A journal or a WAL is beside it.
+    /// Whether a journal or a WAL with content is next to this name.
     pub(crate) has_journal: bool,
 }
 
-/// What changes with every write.
+/// The size and modification time of a file, which change with every write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     pub(crate) bytes: u64,
@@ -77,30 +78,30 @@ pub(crate) struct FileStamp {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RollbackJournal {
     pub(crate) bytes: u64,
-    /// Its header was not zeroed: the transaction never ended.
+    /// Whether the header is not zeroed: the transaction never ended.
     pub(crate) has_header: bool,
 }
 
-/// The locks, over a short time.
+/// The locks that were held during a short time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockWatch {
-    /// Those that were there at each look.
+    /// The locks that were held at each observation.
     pub(crate) held: BTreeSet<HeldLock>,
     pub(crate) time: Duration,
     pub(crate) observations_count: u32,
-    /// Nothing was committed meanwhile.
+    /// Whether nothing was committed during this time.
     pub(crate) nothing_committed: bool,
     pub(crate) index: Option<WalIndex>,
-    /// Some connection has the `-shm` file open.
+    /// Whether a connection has the `-shm` file open.
     pub(crate) is_connected: bool,
 }
 
-/// Where SQLite puts temporary files.
+/// The directory in which SQLite stores temporary files.
 #[derive(Clone, Debug)]
 pub(crate) struct TempSpace {
     pub(crate) path: PathBuf,
     pub(crate) free_bytes: u64,
-    /// By a program, of its own environment.
+    /// Whether the path comes from a program's settings instead of this command's environment.
     pub(crate) is_told: bool,
 }
 
@@ -125,7 +126,7 @@ impl FileEnvironment {
         let (before, users) = (RollbackJournal::read(&path), processes::processes_with_open(&path));
         let watch = LockWatch::observe(&path, &users, WATCH_TIME.min(budget.remaining() / 4));
         let (stamp, journal) = (FileStamp::read(&path)?, RollbackJournal::read(&path));
-        // One that is just being written has somebody's lock, or is gone by now.
+        // If the journal is being written, a process has a lock, or the journal is gone by now.
         let is_written = watch.held.iter().any(|held| held.lock.is_exclusive());
         let is_same = before == journal && journal.as_ref().is_some_and(|it| it.has_header);
         Ok(Self {
@@ -148,19 +149,19 @@ impl FileEnvironment {
         })
     }
 
-    /// Somebody has the file open, or may have, on another machine. Processes of other users may
-    /// not be seen; what they change meanwhile is noticed at the end.
+    /// Checks whether a process has the file open, or may have, on another machine. Processes of
+    /// other users may be invisible; their changes during the examination are noticed at its end.
     pub(crate) fn may_be_in_use(&self) -> bool {
         !self.users.processes.is_empty() || !self.watch.held.is_empty() || self.is_networked()
     }
 
-    /// What must be read before the content can be: a hot journal, a WAL.
+    /// Returns the bytes that must be read before the content can be read: a hot journal, a WAL.
     pub(crate) fn recovery_bytes(&self) -> u64 {
         let journal = self.journal.as_ref().filter(|_| self.is_hot).map_or(0, |it| it.bytes);
         journal + self.wal.as_ref().map_or(0, |wal| wal.bytes)
     }
 
-    /// Somebody wrote to the file, or to its WAL, since it was looked at.
+    /// Checks whether the file or its WAL was written since the inspection.
     pub(crate) fn has_changed(&self) -> bool {
         let wal = |wal: &WalFileInfo| (wal.bytes, wal.modified);
         FileStamp::read(&self.path).ok() != Some(self.stamp)
@@ -171,13 +172,13 @@ impl FileEnvironment {
         self.file_system.as_deref().is_some_and(is_network)
     }
 
-    /// Content that is only in the WAL.
+    /// Checks whether the WAL has content, which the main file may lack.
     pub(crate) fn has_wal_content(&self) -> bool {
         self.wal.as_ref().is_some_and(|wal| wal.bytes > 0)
     }
 }
 
-/// Names in the same folder that are looked at.
+/// The maximum number of names in the same directory that are compared.
 const NAMES_MAX: usize = 100_000;
 
 fn other_names(path: &Path, metadata: &Metadata) -> Vec<OtherName> {
@@ -214,7 +215,7 @@ impl FileStamp {
 }
 
 impl RollbackJournal {
-    /// SQLite takes a journal for alive whose first byte is not 0.
+    /// Reads the state of the journal. SQLite considers a journal valid if its first byte is not 0.
     fn read(database: &Path) -> Option<Self> {
         let path = side_file_path(database, "-journal");
         let bytes = path.metadata().ok().filter(Metadata::is_file)?.len();
@@ -224,7 +225,8 @@ impl RollbackJournal {
 }
 
 impl LockWatch {
-    /// Looks once; where a lock is held, again and again, until it is let go or the time is over.
+    /// Observes the locks once, and repeatedly while a lock is held, until it is released or the
+    /// time is over.
     fn observe(path: &Path, users: &OpenProcesses, time: Duration) -> Self {
         let Some(main) = LockedInode::from_path(path) else { return Self::default() };
         let shm = || LockedInode::from_path(&side_file_path(path, "-shm"));
@@ -261,7 +263,8 @@ impl LockWatch {
             (Some(first), Some(last)) => first.change == last.change,
             _ => first.1 == last.1,
         };
-        // A reader that began anew meanwhile has another mark: it holds nothing up.
+        // A reader that started again during this time has another mark, and does not block
+        // anything.
         let mark = |index: &Option<WalIndex>, mark| index.as_ref()?.mark(mark);
         watch.held.retain(|held| match held.lock {
             SqliteLock::WalRead(reader) => mark(&first.0, reader) == mark(&last.0, reader),
@@ -273,7 +276,7 @@ impl LockWatch {
     }
 }
 
-/// File systems on which locks go over a network, or through a layer that often has none.
+/// Checks for file systems whose locks use a network, or a layer that often has no locks.
 fn is_network(kind: &str) -> bool {
     const NETWORKS: &[&str] = &[
         "9p",
@@ -316,7 +319,7 @@ fn free_bytes(directory: &Path) -> Option<u64> {
     Some(stat.f_bavail * stat.f_frsize)
 }
 
-/// The first of SQLite's places that is a writable directory
+/// Returns the first of SQLite's temporary directories that is writable
 /// (<https://sqlite.org/tempfiles.html#temporary_file_storage_locations>).
 fn find_temp_space(places: &TempDirVariables) -> Option<TempSpace> {
     let named = [places.sqlite_tmpdir.as_deref(), places.tmpdir.as_deref()];
@@ -334,7 +337,7 @@ fn is_usable(path: &Path) -> bool {
 
 #[cfg(test)]
 impl FileEnvironment {
-    /// A file of so many bytes that nobody uses, on a local disk with room.
+    /// Creates the environment of an unused file of this size, on a local disk with free space.
     pub(crate) fn sample(bytes: u64) -> Self {
         Self {
             path: "/srv/a.db".into(),

@@ -1,4 +1,4 @@
-//! Which other processes have a database open, and what they do with it.
+//! Lists the other processes that have a database open, and whether they read or write.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -43,8 +43,9 @@ impl fmt::Display for FileHolder {
     }
 }
 
-/// All processes but this one that have the database or its `-shm` file open. Of other users', and of
-/// those that hide their memory (as `warren serve`), all but root see those that have locks.
+/// Returns all processes except this one that have the database or its `-shm` file open. Without
+/// root rights, processes of other users and those that hide their memory (such as `warren serve`)
+/// are included only if they hold locks.
 pub fn file_holders(database: &Path) -> Vec<FileHolder> {
     let shm = &side_file_path(database, "-shm");
     let mut processes = processes_with_open(database).processes;
@@ -55,7 +56,7 @@ pub fn file_holders(database: &Path) -> Vec<FileHolder> {
     let locks = LockedInode::from_path(database)
         .map(|main| held_locks(main, LockedInode::from_path(shm), &pids));
     let locks = locks.unwrap_or_default();
-    // In the order of their numbers, each once.
+    // Process ids are unique and sorted.
     let unseen: BTreeSet<i32> = locks.iter().map(|held| held.pid).collect();
     let unseen = unseen.into_iter().filter(|pid| *pid > 0 && !pids.contains(pid));
     processes.extend(unseen.map(ProcessInfo::from_pid));

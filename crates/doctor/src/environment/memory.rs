@@ -1,16 +1,17 @@
-//! Memory that programs can still have (<https://docs.kernel.org/filesystems/proc.html#meminfo>).
+//! Reads how much memory is available to programs
+//! (<https://docs.kernel.org/filesystems/proc.html#meminfo>).
 
 use std::fs;
 use std::path::Path;
 
 const KIB: u64 = 1_024;
 
-/// Of this machine, now.
+/// Returns the memory of this machine that is available now.
 pub(crate) fn available_bytes() -> Option<u64> {
     parse(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// Whether what is written there is kept in memory.
+/// Checks whether the files in this directory are kept in memory.
 pub(crate) fn holds(directory: &Path) -> bool {
     engine::fs_type(directory).is_some_and(|kind| ["tmpfs", "ramfs"].contains(&kind.as_str()))
 }

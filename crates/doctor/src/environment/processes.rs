@@ -1,10 +1,10 @@
-//! Which other processes have a file open, and what they are called.
+//! Finds the other processes that have a file open, and their names.
 //!
 //! # Invariants
-//! - A process that this user may not look into is counted, not passed over: who says that nobody
-//!   has the file open must have been able to see everybody.
-//! - A child that this process is just starting is no user: it has every file of this process open
-//!   until its own program runs.
+//! - A process whose open files this user may not see is counted, not ignored: the claim that no
+//!   process has the file open requires that all processes could be seen.
+//! - A child that this process is just starting is not a user: it has every file of this process
+//!   open until its own program runs.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
@@ -29,11 +29,11 @@ pub struct ProcessInfo {
     pub command: String,
 }
 
-/// Command lines are shown up to here.
+/// The maximum length of a command line that is shown.
 const COMMAND_CHARACTERS_MAX: usize = 80;
-/// How often a child is looked at again that has not started its program yet.
+/// The maximum number of checks whether a child has started its program.
 const START_LOOKS_COUNT_MAX: usize = 2_000;
-/// The time between two of these looks.
+/// The time between two of these checks.
 const START_LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 impl ProcessInfo {
@@ -54,7 +54,7 @@ impl ProcessInfo {
     }
 }
 
-/// `python3 (pid 12)`, or what can be said where the kernel names none.
+/// Formats a process as `python3 (pid 12)`, or as a description if the kernel does not name it.
 pub(crate) fn display_name(pid: i32, name: &str) -> String {
     match pid {
         ..=0 => "a process that the kernel does not identify".to_owned(),
@@ -62,13 +62,13 @@ pub(crate) fn display_name(pid: i32, name: &str) -> String {
     }
 }
 
-/// Who has a file open.
+/// The processes that have a file open.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenProcesses {
     pub(crate) processes: Vec<ProcessInfo>,
-    /// WALs of the file that have no name any more, and whose they are.
+    /// WALs of the file that were deleted, and the processes that have them open.
     pub(crate) deleted_wals: Vec<DeletedWal>,
-    /// Processes whose open files this user may not see.
+    /// The number of processes whose open files this user may not see.
     pub(crate) hidden_count: usize,
 }
 
@@ -76,12 +76,12 @@ pub(crate) struct OpenProcesses {
 #[derive(Clone, Debug)]
 pub(crate) struct DeletedWal {
     pub(crate) process: ProcessInfo,
-    /// Of the process: `/proc/PID/fd/N`.
+    /// The descriptor number in the process: `/proc/PID/fd/N`.
     pub(crate) descriptor: u32,
 }
 
-/// The processes that have a file open, but for this one. Only descriptors whose name ends as the
-/// file's are looked at: asking about one on a dead network mount may hang.
+/// Returns the processes except this one that have a file open. Only descriptors whose name ends
+/// like that of the file are inspected: a query about one on a dead network mount may hang.
 pub(crate) fn processes_with_open(file: &Path) -> OpenProcesses {
     let mut users = OpenProcesses::default();
     let (Ok(metadata), Some(name)) = (fs::metadata(file), file.file_name()) else { return users };
@@ -102,7 +102,7 @@ pub(crate) fn processes_with_open(file: &Path) -> OpenProcesses {
     users
 }
 
-/// Linux adds a word to the name of what was deleted.
+/// Finds the deleted WAL of a process. Linux appends a word to the name of a deleted file.
 fn deleted_wal(process: &ProcessInfo, file: &Path) -> Option<DeletedWal> {
     let name = side_file_path(file, "-wal (deleted)");
     let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).ok()?;
@@ -112,7 +112,7 @@ fn deleted_wal(process: &ProcessInfo, file: &Path) -> Option<DeletedWal> {
     Some(DeletedWal { process: process.clone(), descriptor })
 }
 
-/// As [`has_open`], once a child that has not started its program yet has done so.
+/// Calls [`has_open`] after waiting until a child that has not started its program yet has done so.
 fn keeps_open(pid: i32, name: &OsStr, file: (u64, u64)) -> Option<bool> {
     let mut is_open = has_open(pid, name, file);
     for _ in 0..START_LOOKS_COUNT_MAX {
@@ -120,7 +120,8 @@ fn keeps_open(pid: i32, name: &OsStr, file: (u64, u64)) -> Option<bool> {
             break;
         }
         let is_starting = is_starting(pid);
-        // Looked at after that: what a running program has open, it opened itself.
+        // This is read after `is_starting`: files that a running program has open, it opened
+        // itself.
         is_open = has_open(pid, name, file);
         if !is_starting {
             break;
@@ -130,9 +131,9 @@ fn keeps_open(pid: i32, name: &OsStr, file: (u64, u64)) -> Option<bool> {
     is_open
 }
 
-/// A child of this process that still runs this process's program: between fork and exec.
+/// Checks whether a child of this process still runs this process's program: between fork and exec.
 fn is_starting(pid: i32) -> bool {
-    // "PID (NAME) STATE PARENT …"; the name may have parentheses.
+    // The format is "PID (NAME) STATE PARENT …"; the name may contain parentheses.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let parent = fields.split_ascii_whitespace().nth(1).and_then(|parent| parent.parse().ok());
@@ -140,7 +141,8 @@ fn is_starting(pid: i32) -> bool {
     parent == Some(process::id()) && program(pid.unsigned_abs()) == program(process::id())
 }
 
-/// `None` if it cannot be seen. A process that has just ended has nothing open.
+/// Checks whether a process has the file open. Returns `None` if its descriptors cannot be read. A
+/// process that has just ended has nothing open.
 fn has_open(pid: i32, name: &OsStr, file: (u64, u64)) -> Option<bool> {
     let descriptors = match fs::read_dir(format!("/proc/{pid}/fd")) {
         Ok(descriptors) => descriptors,

@@ -1,16 +1,16 @@
-//! Who holds which lock on a file, as Linux tells in `/proc/locks` and `/proc/PID/fd`.
+//! Reads which process holds which lock on a file, from Linux's `/proc/locks` and `/proc/PID/fd`.
 //!
 //! SQLite locks single bytes: of the main file PENDING (0x40000000), RESERVED (the next) and SHARED
-//! (the 510 after it; all of them written is EXCLUSIVE); of the `-shm` file WRITE (120), CKPT,
-//! RECOVER and five read marks (<https://sqlite.org/lockingv3.html>,
+//! (the 510 after it; all of them locked for writing is EXCLUSIVE); of the `-shm` file WRITE (120),
+//! CKPT, RECOVER and five read marks (<https://sqlite.org/lockingv3.html>,
 //! <https://sqlite.org/walformat.html#wal_locks>, `os_unix.c`).
 //!
 //! # Invariants
-//! - Nothing is opened but files of `/proc`: closing a descriptor of a database would drop the
-//!   locks that another connection of this process has on it.
+//! - Only files of `/proc` are opened: closing a descriptor of a database would drop the locks that
+//!   another connection of this process has on it.
 //!
 //! # Not here
-//! - Locks over a network: no machine sees another's.
+//! - Locks over a network: a machine does not see the locks of another.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,33 +25,33 @@ const SHARED_FIRST: u64 = PENDING_BYTE + 2;
 const SHARED_LAST: u64 = SHARED_FIRST + 509;
 const WAL_WRITE_BYTE: u64 = 120;
 const WAL_READ_BYTE: u64 = 123;
-/// Every connection to a `-shm` file holds this one, shared, for as long as it is open.
+/// The byte on which every connection to a `-shm` file holds a shared lock as long as it is open.
 const DEAD_MAN_BYTE: u64 = 128;
 
-/// A lock of SQLite's.
+/// A lock of SQLite on a database or its `-shm` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SqliteLock {
-    /// Reads, in a rollback-journal database.
+    /// The holder reads, in a rollback-journal database.
     Shared,
-    /// Means to write.
+    /// The holder intends to write.
     Reserved,
-    /// Waits for readers to go, in order to write; no new ones may come.
+    /// The holder waits until readers finish, in order to write; new readers are refused.
     Pending,
-    /// Writes.
+    /// The holder writes to the database.
     Exclusive,
-    /// Writes to the WAL.
+    /// The holder writes to the WAL.
     WalWrite,
-    /// Moves the WAL into the file.
+    /// The holder moves the WAL into the file.
     WalCheckpoint,
-    /// Builds the WAL's index anew.
+    /// The holder rebuilds the WAL's index.
     WalRecover,
-    /// Reads, with the snapshot of this read mark (0 to 4).
+    /// The holder reads, with the snapshot of this read mark (0 to 4).
     WalRead(u8),
 }
 
 impl SqliteLock {
-    /// Nobody else can write, or not even read, while it is held.
+    /// Checks whether the lock prevents others from writing, or even from reading.
     pub(crate) const fn is_exclusive(self) -> bool {
         matches!(
             self,
@@ -59,12 +59,12 @@ impl SqliteLock {
         )
     }
 
-    /// Its holder sees one state of the database.
+    /// Checks whether the holder of the lock sees one snapshot of the database.
     pub(crate) const fn reads(self) -> bool {
         matches!(self, Self::Shared | Self::WalRead(_))
     }
 
-    /// As SQLite's documentation names it.
+    /// Returns the name of the lock in SQLite's documentation.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Shared => "SHARED".to_owned(),
@@ -79,15 +79,15 @@ impl SqliteLock {
     }
 }
 
-/// A lock that somebody holds. `pid` is 0 or less where the kernel names no process: an open file
-/// description's lock, or a process of another container.
+/// A lock that a process holds. `pid` is 0 or less where the kernel names no process: for a lock of
+/// an open file description, or a process of another container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HeldLock {
     pub(crate) pid: i32,
     pub(crate) lock: SqliteLock,
 }
 
-/// A file by what `/proc/locks` calls it.
+/// A file as `/proc/locks` identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LockedInode {
     device: (u64, u64),
@@ -103,8 +103,8 @@ impl LockedInode {
     }
 }
 
-/// The locks on a database and its `-shm` file, at one moment, but for those of this process.
-/// `users` have the database open.
+/// Returns the current locks on a database and its `-shm` file, except those of this process.
+/// `users` are processes that have the database open.
 pub(crate) fn held_locks(
     main: LockedInode,
     shm: Option<LockedInode>,
@@ -126,7 +126,7 @@ pub(crate) fn held_locks(
     of_sqlite.filter(|held| held.pid != own).collect()
 }
 
-/// Does any connection have this `-shm` file open?
+/// Checks whether any connection has this `-shm` file open.
 pub(crate) fn is_connected(shm: Option<LockedInode>, users: &[i32]) -> bool {
     let Some(shm) = shm else { return false };
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
@@ -142,7 +142,8 @@ struct ProcLocksLine {
     last: u64,
 }
 
-/// `1: POSIX  ADVISORY  WRITE 1234 fe:00:131 120 120`; a line with `->` waits for the one above.
+/// Parses a line such as `1: POSIX  ADVISORY  WRITE 1234 fe:00:131 120 120`. A line with `->` waits
+/// for the lock above it and is not a held lock.
 fn parse(line: &str) -> Option<ProcLocksLine> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [_, kind, _, access, pid, file, first, last] = fields[..] else { return None };
@@ -162,8 +163,8 @@ fn parse(line: &str) -> Option<ProcLocksLine> {
 }
 
 impl ProcLocksLine {
-    /// Overlays and btrfs give a file another device than its locks: there, the process must be one
-    /// that has the database open.
+    /// Checks whether the lock is on this file. Overlays and btrfs report different devices for a
+    /// file and its locks. In this case the process must be one that has the database open.
     fn is_on(&self, inode: LockedInode, users: &[i32]) -> bool {
         let is_sure = self.inode.device == inode.device || users.contains(&self.pid);
         self.inode.number == inode.number && is_sure

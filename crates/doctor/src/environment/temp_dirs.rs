@@ -1,14 +1,14 @@
-//! Where SQLite's temporary files go, as the environment says.
+//! Defines the environment variables that choose SQLite's temporary directory.
 
 use std::path::PathBuf;
 
-/// What the environment says of SQLite's temporary files.
+/// The environment variables that choose SQLite's temporary directory.
 #[derive(Clone, Debug, Default)]
 pub struct TempDirVariables {
-    /// `SQLITE_TMPDIR`
+    /// The value of `SQLITE_TMPDIR`.
     pub sqlite_tmpdir: Option<PathBuf>,
-    /// `TMPDIR`
+    /// The value of `TMPDIR`.
     pub tmpdir: Option<PathBuf>,
-    /// A program told this of its own.
+    /// Whether the values come from a program's settings.
     pub is_told: bool,
 }

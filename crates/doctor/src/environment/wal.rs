@@ -1,4 +1,4 @@
-//! The write-ahead log and its index, from outside: how long, how far copied, who reads from where
+//! Reads a WAL and its index from outside: the size, the checkpointed part and the read marks
 //! (<https://sqlite.org/walformat.html>).
 //!
 //! # Invariants
@@ -17,11 +17,12 @@ use rustix::fs::OFlags;
 
 use crate::file::database_header::u32_at;
 
-/// Read marks in an index.
+/// The number of read marks in an index.
 const MARKS_COUNT: usize = 5;
-/// A mark that nobody has set.
+/// The value of a read mark that is not in use.
 const MARK_UNUSED: u32 = 0xffff_ffff;
-/// Two copies of the index's header, then what checkpoints and readers share.
+/// The size of two copies of the index's header, and of the data that checkpoints and readers
+/// share.
 const INDEX_SIZE: usize = 136;
 
 /// A `-wal` file.
@@ -29,7 +30,7 @@ const INDEX_SIZE: usize = 136;
 pub(crate) struct WalFileInfo {
     pub(crate) bytes: u64,
     pub(crate) modified: Option<SystemTime>,
-    /// Of the pages in it; `None` while it is empty.
+    /// The size of the pages in the WAL; `None` while it is empty.
     pub(crate) page_size: Option<u32>,
 }
 
@@ -45,13 +46,13 @@ impl WalFileInfo {
     }
 }
 
-/// Frames that are looked at: of a WAL of 16 GB, at the usual size of a page.
+/// The maximum number of frames that are read: those of a WAL of 16 GB with the usual page size.
 const FRAMES_MAX: usize = 1 << 22;
 const HEADER_SIZE: u64 = 32;
 const FRAME_HEADER_SIZE: usize = 24;
 
-/// What the WAL beside a database has committed: how many pages the database then had, and which of
-/// them are in the WAL. `None` if it has committed nothing.
+/// Returns the page count of the database after the last commit in its WAL, and the pages that are
+/// in the WAL. Returns `None` if the WAL contains no commit.
 pub(crate) fn committed(database: &Path) -> Option<(u32, HashSet<u32>)> {
     let file = open_regular(&side_file_path(database, "-wal"))?;
     let read = |offset: u64| {
@@ -67,7 +68,7 @@ pub(crate) fn committed(database: &Path) -> Option<(u32, HashSet<u32>)> {
     for index in 0..FRAMES_MAX {
         let index = u64::try_from(index).ok()?;
         let offset = HEADER_SIZE + index * frame_size;
-        // Behind the last frame are those of the WAL's last life, with other salts.
+        // After the last frame follow frames from before the WAL was reset, with other salts.
         let Some(frame) = read(offset).filter(|frame| salts(frame, 8) == Some(own)) else { break };
         pending.push(u32_at(&frame, 0)?);
         let committed = u32_at(&frame, 4)?;
@@ -79,14 +80,14 @@ pub(crate) fn committed(database: &Path) -> Option<(u32, HashSet<u32>)> {
     Some((found?, pages))
 }
 
-/// What a `-shm` file says.
+/// The content of a `-shm` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WalIndex {
-    /// Counts the transactions.
+    /// A counter of the transactions.
     pub(crate) change: u32,
-    /// The last committed frame.
+    /// The number of the last committed frame.
     pub(crate) frames_count: u32,
-    /// How many of them are in the main file.
+    /// The number of frames that are copied into the main file.
     pub(crate) copied_count: u32,
     marks: [u32; MARKS_COUNT],
 }
@@ -96,13 +97,13 @@ impl WalIndex {
         Self::parse(&read_prefix(&side_file_path(database, "-shm"), INDEX_SIZE)?)
     }
 
-    /// In the byte order of the machine that wrote it, which is this one.
+    /// Parses an index in the byte order of the machine that wrote it, which is this one.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let at = |offset: usize| {
             let bytes = bytes.get(offset..offset + 4)?;
             Some(u32::from_ne_bytes(bytes.try_into().expect("four bytes")))
         };
-        // Torn, while somebody writes it: not to be believed.
+        // While a process writes the header, the two copies differ, and cannot be trusted.
         let is_whole = bytes.len() >= INDEX_SIZE && bytes[..48] == bytes[48..96];
         let is_initialised = is_whole && bytes[12] == 1;
         let mut marks = [0; MARKS_COUNT];
@@ -113,15 +114,15 @@ impl WalIndex {
         Some(index).filter(|_| is_initialised)
     }
 
-    /// Up to which frame a reader with this mark sees the WAL; the first mark is of those who need
-    /// no WAL.
+    /// Returns the frame up to which a reader with this mark sees the WAL. Readers that need no WAL
+    /// use the first mark.
     pub(crate) fn mark(&self, index: u8) -> Option<u32> {
         self.marks.get(usize::from(index)).copied().filter(|mark| *mark != MARK_UNUSED)
     }
 }
 
-/// Up to so many bytes from the start of a regular file. Of a pipe, whose opening would wait for a
-/// writer, nothing.
+/// Reads up to this number of bytes from the start of a regular file. A pipe returns `None`,
+/// because opening it would wait for a writer.
 pub(crate) fn read_prefix(path: &Path, size: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(size);
     let limit = u64::try_from(size).unwrap_or(u64::MAX);

@@ -1,12 +1,12 @@
-//! A database that is used, watched from outside: who reads, who writes, how fast it commits, how
+//! Watches a database in use from outside: which processes read and write, how fast it commits, how
 //! long its WAL is.
 //!
 //! # Invariants
-//! - The database is opened by nobody here: its header and its companions are read as files, locks
-//!   as `/proc` tells them. Nobody waits for it.
+//! - This module never opens the database: it reads the header and the companions as files, and the
+//!   locks from `/proc`. No process has to wait for it.
 //!
 //! # Not here
-//! - Whether anything of it is wrong → `checks/locks.rs`, `checks/journal.rs`.
+//! - Whether there is a problem → `checks/locks.rs`, `checks/journal.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,16 +25,16 @@ use crate::file::database_header::{MAGIC, u32_at};
 use crate::format::{ratio, to_f64, to_ms};
 use crate::time_limit;
 
-/// Between two looks at the locks.
+/// The time between two reads of the locks.
 const LOOK: Duration = Duration::from_millis(50);
-/// In the header: counts the transactions of a rollback-journal database.
+/// The offset of the header field that counts the transactions of a rollback-journal database.
 const CHANGE_COUNTER: usize = 24;
 
-/// A database that is watched.
+/// A watcher of a database in use.
 pub struct FileWatcher {
     path: PathBuf,
     commits: Option<u32>,
-    /// Since when each process has a snapshot, as far as it was seen.
+    /// The time since which each process has had its snapshot, as far as it was observed.
     reading: BTreeMap<(i32, SqliteLock), Instant>,
 }
 
@@ -80,13 +80,13 @@ pub struct WatchedProcess {
 }
 
 impl FileWatcher {
-    /// Of a file that is there.
+    /// Creates a watcher of an existing file.
     pub fn new(path: &Path) -> Result<Self> {
         let path = path.canonicalize().map_err(io(path))?;
         Ok(Self { commits: commits(&path), path, reading: BTreeMap::new() })
     }
 
-    /// Watches for so long.
+    /// Watches the file for this time.
     pub fn observe(&mut self, time: Duration) -> Result<WatchInterval> {
         let started = clock::now();
         let processes = processes_with_open(&self.path).processes;
@@ -135,7 +135,7 @@ impl FileWatcher {
         })
     }
 
-    /// The locks at this moment; notes since when snapshots are held.
+    /// Returns the current locks, and records since when snapshots are held.
     fn update_locks(&mut self, pids: &[i32]) -> BTreeSet<HeldLock> {
         let shm = LockedInode::from_path(&side_file_path(&self.path, "-shm"));
         let locks = LockedInode::from_path(&self.path)
@@ -154,7 +154,8 @@ impl FileWatcher {
         locks
     }
 
-    /// With those that have locks and hide what they have open.
+    /// Returns the processes with their shares, including those that hold locks and hide their open
+    /// files.
     fn users(
         &self,
         mut processes: Vec<ProcessInfo>,
@@ -175,7 +176,8 @@ impl FileWatcher {
             let behind = last.iter().filter(|held| held.pid == pid).filter_map(|held| {
                 let SqliteLock::WalRead(mark) = held.lock else { return None };
                 let index = index?;
-                // Who began when all was in the main file reads that, and nobody copies to it.
+                // A reader that started when the whole WAL was checkpointed reads only the main
+                // file, and blocks checkpoints while it does.
                 let sees = if mark == 0 { index.copied_count } else { index.mark(mark)? };
                 Some(index.frames_count.saturating_sub(sees))
             });
@@ -194,7 +196,7 @@ impl FileWatcher {
 }
 
 impl WatchInterval {
-    /// Transactions a second.
+    /// Returns the number of transactions per second.
     pub fn commits_per_second(&self) -> Option<f64> {
         let commits = self.commits_count?;
         let seconds = Duration::from_millis(self.duration_ms).as_secs_f64();
@@ -202,7 +204,7 @@ impl WatchInterval {
     }
 }
 
-/// Counts the transactions: of a WAL in its index, otherwise in the header.
+/// Returns the transaction counter: that of the WAL's index, otherwise that of the header.
 fn commits(path: &Path) -> Option<u32> {
     if let Some(index) = WalIndex::read(path) {
         return Some(index.change);

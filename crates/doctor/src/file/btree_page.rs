@@ -1,11 +1,12 @@
-//! One page of a B-tree, decoded (<https://sqlite.org/fileformat.html#b_tree_pages>).
+//! Decodes one page of a B-tree (<https://sqlite.org/fileformat.html#b_tree_pages>).
 //!
 //! # Invariants
-//! - Bytes of a broken page are no panic: what lies outside it is an error that says what is wrong.
+//! - The bytes of a damaged page never cause a panic: a reference outside the page is an error that
+//!   describes the problem.
 
 use super::database_header::{HEADER_SIZE, u32_at};
 
-/// What is wrong with a page.
+/// An error that describes the problem of a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("page {page}: {what}")]
 pub(crate) struct MalformedPage {
@@ -13,7 +14,7 @@ pub(crate) struct MalformedPage {
     pub(crate) what: &'static str,
 }
 
-/// The four kinds of pages.
+/// The four kinds of B-tree pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BtreePageKind {
     IndexInterior,
@@ -27,28 +28,28 @@ pub(crate) enum BtreePageKind {
 pub(crate) struct BtreePage {
     pub(crate) number: u32,
     bytes: Vec<u8>,
-    /// Without what a cipher keeps at the end.
+    /// The size of the page without the bytes that a cipher reserves at its end.
     usable: usize,
     start: usize,
     pub(crate) kind: BtreePageKind,
     pub(crate) cells_count: usize,
 }
 
-/// An entry of a leaf, or of an index's inner page.
+/// An entry of a leaf, or of an index's interior page.
 #[derive(Clone, Debug)]
 pub(crate) struct BtreeCell<'a> {
-    /// Of a table's.
+    /// The row id, in a table's leaf.
     pub(crate) rowid: Option<i64>,
-    /// All of it.
+    /// The size of the whole payload.
     pub(crate) payload_size: u64,
-    /// What of it is on this page; the rest is in a chain of overflow pages.
+    /// The part of the payload on this page; the rest is in a chain of overflow pages.
     pub(crate) local: &'a [u8],
-    /// The first of that chain.
+    /// The first page of that chain.
     pub(crate) overflow: Option<u32>,
 }
 
-/// Of a free block: where the next one is, and its size. What is smaller is a fragment (File
-/// Format, §1.6).
+/// The minimum size of a free block, which contains the offset of the next block and its own size.
+/// Smaller free areas are fragments (File Format, §1.6).
 const BLOCK_BYTES_MIN: usize = 4;
 
 impl BtreePage {
@@ -81,12 +82,12 @@ impl BtreePage {
         matches!(self.kind, BtreePageKind::IndexLeaf | BtreePageKind::IndexInterior)
     }
 
-    /// How many pages hang below an inner one.
+    /// Returns the number of child pages of an interior page.
     pub(crate) const fn children_count(&self) -> usize {
         if self.is_leaf() { 0 } else { self.cells_count + 1 }
     }
 
-    /// The last of the children is in the page's header.
+    /// Returns the page number of a child. That of the last one is in the page's header.
     pub(crate) fn child(&self, index: usize) -> Result<u32, MalformedPage> {
         let at = if index < self.cells_count { self.cell_start(index)? } else { self.start + 8 };
         match u32_at(&self.bytes, at) {
@@ -124,7 +125,7 @@ impl BtreePage {
         Ok(BtreeCell { rowid, payload_size: size, local, overflow })
     }
 
-    /// Bytes that hold nothing: between pointers and cells, in freed cells, in fragments.
+    /// Counts the unused bytes: between pointers and cells, in freed cells, in fragments.
     fn free_size(&self) -> Result<usize, MalformedPage> {
         let wrong = || self.malformed("invalid list of free blocks");
         let at = |offset| u16_at(&self.bytes, offset).map(usize::from).ok_or_else(wrong);
@@ -138,7 +139,8 @@ impl BtreePage {
         while block != 0 {
             let (next, size) = (at(block)?, at(block + 2)?);
             free += size;
-            // In order, and never closer to each other than the smallest of them.
+            // Blocks are in order, and never closer to each other than the size of the smallest
+            // one.
             let end = block + size;
             let is_last = next == 0;
             if size < BLOCK_BYTES_MIN
@@ -152,14 +154,14 @@ impl BtreePage {
         if free > self.usable { Err(wrong()) } else { Ok(free) }
     }
 
-    /// How full it is, 0 to 1.
+    /// Returns the fill of the page, 0 to 1.
     pub(crate) fn fill(&self) -> Result<f64, MalformedPage> {
         let free = crate::format::to_f64(self.free_size()?.try_into().expect("pages are small"));
         let usable = crate::format::to_f64(self.usable.try_into().expect("pages are small"));
         Ok(1.0 - free / usable)
     }
 
-    /// How much of a payload is kept on its page; the rest is in overflow pages.
+    /// Returns how much of a payload is stored on its page; the rest is in overflow pages.
     pub(crate) fn local_size(&self, payload: u64) -> usize {
         let u = self.usable;
         let max = if self.is_index() { (u - 12) * 64 / 255 - 23 } else { u - 35 };
@@ -175,7 +177,7 @@ impl BtreePage {
         }
     }
 
-    /// Reads everything on it that can be wrong by itself.
+    /// Checks everything that can be wrong within this page alone.
     pub(crate) fn check(&self) -> Result<(), MalformedPage> {
         self.free_size()?;
         for index in 0..self.children_count() {
@@ -193,7 +195,7 @@ impl BtreePage {
         Ok(())
     }
 
-    /// Bytes of a page that overflow pages hold each.
+    /// Returns the number of payload bytes that each overflow page stores.
     pub(crate) const fn overflow_size(&self) -> usize {
         self.usable - 4
     }
@@ -219,7 +221,7 @@ impl BtreePage {
     }
 }
 
-/// SQLite's number of 1 to 9 bytes, and its length.
+/// Reads a variable-length integer of 1 to 9 bytes. Returns its value and its length.
 pub(crate) fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let mut value: u64 = 0;
     for length in 1..=8 {

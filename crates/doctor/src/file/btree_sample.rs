@@ -1,13 +1,13 @@
-//! The size and shape of a B-tree, from a sample of it.
+//! Estimates the size and shape of a B-tree from a sample of its pages.
 //!
-//! A small tree is walked whole. In a large one, random ways from the root to a leaf are taken; a
-//! leaf that was reached with probability p stands for 1/p leaves, which makes the estimates
-//! unbiased (Knuth, "Estimating the efficiency of backtrack programs", 1975), and since the pages of
-//! a B-tree have about equally many children, good: a hundred ways tell the rows of a billion within
-//! a few per cent.
+//! A small tree is read completely. In a large one, random paths from the root to a leaf are taken.
+//! A leaf that was reached with probability p represents 1/p leaves, which makes the estimates
+//! unbiased (Knuth, "Estimating the efficiency of backtrack programs", 1975). They are also
+//! precise, because the pages of a B-tree have about equally many children: a hundred paths
+//! estimate the rows of a billion within a few percent.
 //!
 //! # Invariants
-//! - A way has at most `DEPTH_MAX` pages: a broken file, whose pages point in a circle, ends it.
+//! - A path has at most `DEPTH_MAX` pages: it ends even in a damaged file whose pages form a cycle.
 
 use super::btree_page::{BtreePage, BtreePageKind, MalformedPage};
 use super::check_error::CheckError;
@@ -16,48 +16,49 @@ use crate::format::to_f64;
 
 /// SQLite's own limit (`BTCURSOR_MAX_DEPTH`).
 const DEPTH_MAX: usize = 20;
-/// Trees of up to so many pages are walked whole.
+/// The maximum number of pages of a tree that is read completely.
 const WALK_PAGES_MAX: usize = 64;
-/// Rows looked at on each leaf: neighbours are alike.
+/// The maximum number of rows that are sampled per leaf: neighbors are alike.
 const ROWS_PER_LEAF_MAX: usize = 8;
 
-/// Reads one page of the file.
+/// A function that reads one page of the file.
 pub(crate) type ReadPage<'a> = dyn Fn(u32) -> Result<BtreePage, CheckError> + 'a;
 
-/// What is known of a tree.
+/// The sample of one tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TreeSample {
-    /// Every page was seen, overflow pages excepted.
+    /// Whether every page was read, except overflow pages.
     pub(crate) is_whole: bool,
     ways: Vec<TreePath>,
 }
 
-/// One way from the root to a leaf.
+/// One path from the root to a leaf.
 #[derive(Clone, Debug)]
 struct TreePath {
-    /// How many leaves this one stands for.
+    /// The number of leaves that this one represents.
     weight: f64,
-    /// Entries that these leaves hold, in an index with their share of the inner pages'.
+    /// The number of entries on these leaves; in an index with their share of the interior pages'
+    /// entries.
     entries: f64,
     fill: f64,
     overflow_pages: f64,
     rows: Vec<SampledRow>,
 }
 
-/// What is known of one row.
+/// The sampled facts about one row.
 #[derive(Clone, Debug)]
 pub(crate) struct SampledRow {
     pub(crate) rowid: i64,
-    /// How many rows it stands for.
+    /// The number of rows that this one represents.
     pub(crate) weight: f64,
-    /// Of its payload, on the page itself.
+    /// The size of the part of the payload that is on the page itself.
     pub(crate) local_size: u64,
     pub(crate) payload_size: u64,
     pub(crate) fields: Vec<RecordField>,
 }
 
 impl TreeSample {
-    /// Walks a small tree; of a large one, only its root is seen.
+    /// Reads a small tree completely. For a large tree, returns an empty sample.
     pub(crate) fn from_root(root: u32, read: &ReadPage<'_>) -> Result<Self, CheckError> {
         let mut sample = Self::default();
         let mut pages = vec![(read(root)?, 0.0)];
@@ -80,7 +81,7 @@ impl TreeSample {
         Ok(sample)
     }
 
-    /// Takes one more random way.
+    /// Adds one more random path.
     pub(crate) fn add_random_path(
         &mut self,
         root: u32,
@@ -104,7 +105,7 @@ impl TreeSample {
         self.ways.len()
     }
 
-    /// Rows of a table, or entries of an index.
+    /// Estimates the number of rows of a table, or of entries of an index.
     pub(crate) fn entries(&self) -> f64 {
         self.mean(|way| way.entries)
     }
@@ -113,17 +114,17 @@ impl TreeSample {
         self.mean(|way| way.weight)
     }
 
-    /// Leaves and overflow pages; inner pages are few.
+    /// Estimates the number of leaves and overflow pages. Interior pages are few and not counted.
     pub(crate) fn pages(&self) -> f64 {
         self.mean(|way| way.weight + way.overflow_pages)
     }
 
-    /// How full the leaves are, 0 to 1.
+    /// Estimates the mean fill of the leaves, 0 to 1.
     pub(crate) fn fill(&self) -> f64 {
         self.mean(|way| way.weight * way.fill) / self.leaves().max(1.0)
     }
 
-    /// Of the estimate of entries: its standard error, as a part of it.
+    /// Returns the standard error of the estimated number of entries, relative to that number.
     pub(crate) fn error(&self) -> f64 {
         let (count, mean) = (self.count(), self.entries());
         if self.is_whole || count < 2.0 || mean <= 0.0 {
@@ -133,7 +134,7 @@ impl TreeSample {
         (squares / (count * (count - 1.0))).sqrt() / mean
     }
 
-    /// Some rows, each for as many as it stands for.
+    /// Returns the sampled rows, each with the number of rows that it represents.
     pub(crate) fn rows(&self) -> impl Iterator<Item = &SampledRow> {
         self.ways.iter().flat_map(|way| &way.rows)
     }
@@ -142,7 +143,8 @@ impl TreeSample {
         to_f64(self.ways.len().try_into().unwrap_or(u64::MAX))
     }
 
-    /// A whole tree's leaves are added up; random ways each stand for the whole tree.
+    /// Sums the leaves of a tree that was read completely, or averages random paths, which each
+    /// represent the whole tree.
     fn mean(&self, value: impl Fn(&TreePath) -> f64) -> f64 {
         let sum: f64 = self.ways.iter().map(value).sum();
         if self.is_whole || self.ways.is_empty() { sum } else { sum / self.count() }
@@ -172,7 +174,7 @@ impl TreePath {
     }
 }
 
-/// An index keeps entries on inner pages, too: each child bears its share of them.
+/// Distributes the entries that an index stores on interior pages: each child gets its share.
 fn inner_share(page: &BtreePage, inherited: f64) -> f64 {
     let children = to_f64(page.children_count().try_into().expect("pages are small"));
     let own = if page.kind == BtreePageKind::IndexInterior { children - 1.0 } else { 0.0 };
@@ -188,17 +190,17 @@ fn child(page: &BtreePage, index: usize, read: &ReadPage<'_>) -> Result<BtreePag
     }
 }
 
-/// Random enough for a sample, and the same each time (Steele and others, "Fast splittable
-/// pseudorandom number generators", 2014).
+/// A random number generator that is good enough for a sample, and reproducible (Steele and others,
+/// "Fast splittable pseudorandom number generators", 2014).
 pub(crate) struct SampleRng(u64);
 
 impl SampleRng {
-    /// Another sequence for each seed.
+    /// Creates a generator whose sequence depends on the seed.
     pub(crate) const fn from_seed(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// One of 0 to `count` - 1.
+    /// Returns a number from 0 to `count` - 1.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -242,7 +244,8 @@ mod tests {
 
     #[test]
     fn a_small_tree_is_known_as_dbstat_knows_it() {
-        // Rows and keys from a few bytes to several pages: each way of keeping a payload.
+        // Rows and keys have from a few bytes to several pages, which covers each way to store a
+        // payload.
         let db = database(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, x);
              CREATE INDEX i ON t (x);

@@ -1,13 +1,13 @@
-//! Why a check ended early: a fault of the file, or nothing that says anything about it.
+//! Classifies why a check ended early: damage of the file, or a reason that says nothing about it.
 //!
 //! # Invariants
-//! - Time, locks of others and memory are never faults: this is the one place that tells them apart.
+//! - Time, locks of others and memory are never damage: only this file distinguishes them.
 
 use rusqlite::ErrorCode;
 
 use super::btree_page::MalformedPage;
 
-/// Why a check ended early.
+/// The reason why a check ended early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CheckError {
     #[error(transparent)]
@@ -17,22 +17,22 @@ pub(crate) enum CheckError {
 }
 
 impl CheckError {
-    /// The time was over.
+    /// Checks whether the time limit was reached.
     pub(crate) fn is_time(&self) -> bool {
         self.code() == Some(ErrorCode::OperationInterrupted)
     }
 
-    /// Somebody else's lock.
+    /// Checks whether another process kept the file locked.
     pub(crate) fn is_busy(&self) -> bool {
         matches!(self.code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
     }
 
-    /// What is written would not fit into memory.
+    /// Checks whether the written data did not fit into memory.
     pub(crate) fn is_memory(&self) -> bool {
         matches!(self.code(), Some(ErrorCode::DiskFull | ErrorCode::OutOfMemory))
     }
 
-    /// The file is broken, or a page of it does not decrypt.
+    /// Checks whether the file is damaged, or a page of it cannot be decrypted.
     pub(crate) fn is_fault(&self) -> bool {
         let faults =
             [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase, ErrorCode::SystemIoFailure];
@@ -42,7 +42,7 @@ impl CheckError {
         }
     }
 
-    /// What is wrong, without the statement that it was found with.
+    /// Returns the error message without the statement that caused it.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Sqlite(rusqlite::Error::SqlInputError { msg, .. }) => msg.clone(),

@@ -1,21 +1,23 @@
-//! The first 100 bytes of a database (<https://sqlite.org/fileformat.html#the_database_header>).
+//! Parses the first 100 bytes of a database
+//! (<https://sqlite.org/fileformat.html#the_database_header>).
 
 use serde::Serialize;
 
-/// What every SQLite database begins with.
+/// The bytes with which every SQLite database begins.
 pub(crate) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// How long the header is.
+/// The size of the header.
 pub(crate) const HEADER_SIZE: usize = 100;
 
-/// The header's fields that the doctor looks at.
+/// The header fields that the doctor uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct DatabaseHeader {
     pub(crate) page_size: u32,
-    /// Bytes at the end of each page that are not SQLite's: a cipher's.
+    /// The number of bytes at the end of each page that SQLite does not use, but a cipher.
     pub(crate) reserved_size: u8,
     pub(crate) is_wal: bool,
     pub(crate) change_counter: u32,
-    /// 0 in files of SQLite before 3.7.0, or stale: see `has_valid_page_count`.
+    /// The number of pages; 0 in files of SQLite before 3.7.0, or stale: see
+    /// `has_valid_page_count`.
     pub(crate) pages_count: u32,
     pub(crate) free_pages_count: u32,
     pub(crate) schema_format: u32,
@@ -24,12 +26,12 @@ pub(crate) struct DatabaseHeader {
     pub(crate) user_version: i32,
     pub(crate) application_id: i32,
     pub(crate) version_valid_for: u32,
-    /// Of the SQLite that wrote last, as `3045001`.
+    /// The version of the SQLite library that wrote last, such as `3045001`.
     pub(crate) sqlite_version: u32,
 }
 
 impl DatabaseHeader {
-    /// `None` if these are no header of a database.
+    /// Parses a header. Returns `None` if the bytes are not the header of a database.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < HEADER_SIZE || !bytes.starts_with(MAGIC) {
             return None;
@@ -59,19 +61,20 @@ impl DatabaseHeader {
         })
     }
 
-    /// Is `pages_count` of the same write as the rest? Old versions of SQLite do not keep it.
+    /// Checks whether `pages_count` was written together with the rest of the header. Old versions
+    /// of SQLite do not update it.
     pub(crate) const fn has_valid_page_count(&self) -> bool {
         self.pages_count > 0 && self.change_counter == self.version_valid_for
     }
 }
 
-/// A big-endian number.
+/// Reads a big-endian number.
 pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     let bytes = bytes.get(offset..offset.checked_add(4)?)?;
     Some(u32::from_be_bytes(bytes.try_into().expect("four bytes")))
 }
 
-/// `3.45.1` of `3045001`.
+/// Formats a version number: `3.45.1` for `3045001`.
 pub(crate) fn version_text(version: u32) -> String {
     format!("{}.{}.{}", version / 1_000_000, version / 1_000 % 1_000, version % 1_000)
 }

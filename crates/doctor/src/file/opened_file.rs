@@ -1,16 +1,17 @@
-//! A file that is examined: open, its schema read, its trees sampled.
+//! Opens a file for the examination, reads its schema and samples its trees.
 //!
-//! # How it is opened, and why that is safe
-//! Nobody has the file open: on an *overlay*, without any lock. There a hot journal is rolled back
-//! and a WAL is read as the next program would do it, and whatever that writes stays in memory; at
-//! the end it is seen whether somebody wrote meanwhile. Somebody has: with SQLite's own locks, and
-//! the WAL's index (`-shm`) opened read-only. A WAL without a `-shm` file is of a program that keeps
-//! the index to itself: that is an overlay, too.
+//! # How the file is opened, and why that is safe
+//! If no process has the file open, it is opened on an *overlay*, without any lock. There, a hot
+//! journal is rolled back and a WAL is read, as the next program would do it, and everything that
+//! this writes stays in memory. At the end, a check shows whether a process wrote to the file. If a
+//! process has the file open, SQLite's own locks are used, and the WAL's index (`-shm`) is opened
+//! read-only. A WAL without a `-shm` file belongs to a program that keeps the index in its own
+//! memory: in this case, the file is opened on an overlay, too.
 //!
 //! # Invariants
-//! - Of a file in use, page 1 decides about the way of opening, as an immutable connection sees it.
+//! - For a file in use, page 1, read by an immutable connection, decides how the file is opened.
 //! - A statement keeps its snapshot no longer than `HOLD_TIME_*`: writers of a rollback-journal
-//!   database wait for readers, and a WAL cannot start anew while one reads.
+//!   database wait for readers, and a WAL cannot be restarted while a reader uses it.
 //!
 //! # Not here
 //! - The checks → `checks.rs`.
@@ -39,19 +40,19 @@ use crate::report::CheckResults;
 use crate::report::file_summary::{FileOpenMode, FileSummary, JournalKind};
 use crate::time_limit::ExaminationBudget;
 
-/// How long one statement may keep a rollback-journal database's writers waiting.
+/// The time that one statement may make writers of a rollback-journal database wait.
 const HOLD_TIME_ROLLBACK: Duration = Duration::from_millis(250);
-/// How long one statement may keep a WAL from starting anew.
+/// The time that one statement may prevent the restart of a WAL.
 const HOLD_TIME_WAL: Duration = Duration::from_secs(2);
-/// Of the budget, for samples of the trees.
+/// The divisor for the share of the remaining time that the samples of the trees may take.
 const SAMPLE_SHARE: u32 = 4;
-/// Random ways into each tree: first for all, then for the larger.
+/// The number of random paths in each tree: first for all trees, then for the larger ones.
 const PATHS_FIRST: usize = 8;
 const PATHS_MAX: usize = 128;
-/// Ways in one transaction.
+/// The number of paths in one transaction.
 const PATHS_AT_ONCE: usize = 16;
 
-/// The open file.
+/// An open file with everything that the checks need.
 pub(crate) struct OpenedFile {
     pub(crate) db: Connection,
     pub(crate) encryption: FileEncryption,
@@ -60,15 +61,15 @@ pub(crate) struct OpenedFile {
     pub(crate) environment: FileEnvironment,
     pub(crate) header: DatabaseHeader,
     pub(crate) schema: DatabaseSchema,
-    /// By root page; those for which there was time.
+    /// The samples by root page, as far as the time allowed.
     pub(crate) samples: BTreeMap<u32, TreeSample>,
-    /// Modules of virtual tables that this SQLite has.
+    /// The modules of virtual tables that this SQLite has.
     pub(crate) modules: BTreeSet<String>,
-    /// Collations that it has not, and that order by bytes here.
+    /// The collations that this SQLite does not have; stand-ins compare by bytes.
     pub(crate) stand_ins: BTreeSet<String>,
-    /// Pages of trees that were read.
+    /// The numbers of the tree pages that were read.
     pub(crate) pages_read: RefCell<HashSet<u32>>,
-    /// Pages that the samples could not read.
+    /// The root pages of trees that the samples could not read, with the errors.
     pub(crate) broken: Vec<(u32, CheckError)>,
     pub(crate) time_limit: ExaminationBudget,
     pub(crate) queries: Vec<String>,
@@ -77,7 +78,7 @@ pub(crate) struct OpenedFile {
 }
 
 impl OpenedFile {
-    /// Opens the file; or says what is known of one that cannot be opened without harm.
+    /// Opens the file, or returns the known facts about a file that cannot be opened without harm.
     pub(crate) fn open(
         environment: FileEnvironment,
         encryption: &FileEncryption,
@@ -141,7 +142,7 @@ impl OpenedFile {
         }
         subject.look_what_is_unknown().map_err(sqlite("reading the collations and modules"))?;
         for sql in &subject.queries {
-            // Alone first: its error then has the query as it was given.
+            // The query is prepared alone first: its error then quotes the query as it was given.
             let prepared = subject.db.prepare(sql);
             let prepared = prepared.and_then(|_| subject.db.prepare(&format!("EXPLAIN {sql}")));
             prepared.map_err(|source| Error::InvalidQuery { sql: sql.clone(), source })?;
@@ -150,9 +151,9 @@ impl OpenedFile {
         Ok(Ok(subject))
     }
 
-    /// Sees what the file uses and this SQLite has not.
+    /// Finds the modules that this SQLite has, and the collations that the file uses and it lacks.
     fn look_what_is_unknown(&mut self) -> rusqlite::Result<()> {
-        // The file's own connection has stand-ins already.
+        // The connection to the file already has stand-ins for missing collations.
         let plain = Connection::open_in_memory()?;
         self.modules = names(&plain, MODULES)?;
         let collations = names(&plain, COLLATIONS)?;
@@ -161,13 +162,13 @@ impl OpenedFile {
         Ok(())
     }
 
-    /// One page's bytes.
+    /// Returns the bytes of one page.
     pub(crate) fn page_bytes(&self, number: u32) -> Result<Vec<u8>, CheckError> {
         let bytes = read_page(&self.db, number)?;
         Ok(bytes.ok_or(MalformedPage { page: number, what: "not in the file" })?)
     }
 
-    /// One page, as a page of a B-tree.
+    /// Returns one page, decoded as a page of a B-tree.
     pub(crate) fn page(&self, number: u32) -> Result<BtreePage, CheckError> {
         let usable = self.header.page_size - u32::from(self.header.reserved_size);
         let bytes = self.page_bytes(number)?;
@@ -175,8 +176,8 @@ impl OpenedFile {
         Ok(BtreePage::parse(number, bytes, usable.try_into().expect("pages are small"))?)
     }
 
-    /// Gives the next statement its time: at most `wish`, and less where somebody waits for it.
-    /// Returns that time.
+    /// Sets the time limit of the next statement: at most `wish`, and less where other processes
+    /// may have to wait. Returns this time.
     pub(crate) fn grant_time(&self, wish: Duration) -> Duration {
         let hold = match self.open_mode {
             ReadOnlyMode::Immutable | ReadOnlyMode::Overlay => Duration::MAX,
@@ -188,7 +189,7 @@ impl OpenedFile {
         time
     }
 
-    /// Runs a statement that writes, to memory: on an overlay.
+    /// Runs a statement that writes, on an overlay, to memory only.
     pub(crate) fn write(&self, sql: &str) -> Result<(), CheckError> {
         self.db.execute_batch("PRAGMA query_only = OFF")?;
         let written = self.db.execute_batch(sql);
@@ -196,7 +197,7 @@ impl OpenedFile {
         Ok(written?)
     }
 
-    /// All rows of a query, which is a short one.
+    /// Returns all rows of a query, which must be a short one.
     pub(crate) fn rows<T>(
         &self,
         sql: &str,
@@ -207,23 +208,23 @@ impl OpenedFile {
         schema::rows(&self.db, sql, parameters, row)
     }
 
-    /// Pages in the file, those of its WAL included.
+    /// Returns the number of pages in the file, including those of its WAL.
     pub(crate) fn pages_count(&self) -> u64 {
         let count = self.db.query_row("PRAGMA page_count", [], |row| row.get::<_, u32>(0));
         count.map_or(self.environment.stamp.bytes / u64::from(self.header.page_size), u64::from)
     }
 
-    /// Bytes of all pages.
+    /// Returns the size of all pages in bytes.
     pub(crate) fn pages_bytes(&self) -> u64 {
         self.pages_count() * u64::from(self.header.page_size)
     }
 
-    /// Tables of the user's own, not of SQLite's or of a virtual table's.
+    /// Returns the user's own tables, without those of SQLite or of a virtual table.
     pub(crate) fn user_tables(&self) -> impl Iterator<Item = &TableSchema> {
         self.schema.tables.iter().filter(|table| !table.is_internal())
     }
 
-    /// The foreign keys of a table.
+    /// Returns the foreign keys of a table.
     pub(crate) fn foreign_keys(
         &self,
         table: &TableSchema,
@@ -232,17 +233,17 @@ impl OpenedFile {
         sqlite_schema::foreign_keys(&self.db, &table.name)
     }
 
-    /// What is known of the tree of a table or an index, if a sample reached it.
+    /// Returns the sample of a table or an index, if a sample reached it.
     pub(crate) fn sample_of(&self, name: &str) -> Option<&TreeSample> {
         self.sample_at(self.schema.root_of(name)?)
     }
 
-    /// The same, by its root page.
+    /// Returns the sample of the tree with this root page, if a sample reached it.
     pub(crate) fn sample_at(&self, root: u32) -> Option<&TreeSample> {
         self.samples.get(&root).filter(|sample| sample.leaves_seen() > 0)
     }
 
-    /// Ends the examination.
+    /// Ends the examination and returns the summary of the file.
     pub(crate) fn finish(self, log: &mut CheckResults) -> FileSummary {
         let mut summary = FileSummary::from_environment(&self.environment);
         summary.page_bytes = Some(self.header.page_size);
@@ -261,7 +262,8 @@ impl OpenedFile {
         });
         summary.changed_meanwhile = self.environment.has_changed();
         if summary.changed_meanwhile && self.open_mode == ReadOnlyMode::Overlay {
-            // Read without locks while somebody wrote: what looks broken may be half of each.
+            // The file was read without locks while a process wrote to it: apparent damage may be a
+            // mixture of two states.
             log.discard_page_faults();
             log.add_skipped(
                 "integrity",
@@ -271,7 +273,8 @@ impl OpenedFile {
         summary
     }
 
-    /// Trees in two rounds, so that none of many is left out for the sake of one.
+    /// Samples the trees in two rounds, so that one large tree does not use up the time of the
+    /// others.
     fn sample(&mut self, log: &mut CheckResults) {
         let tables = self.schema.tables.iter();
         let roots: Vec<u32> = tables.flat_map(|table| self.schema.roots_of(table)).collect();
@@ -324,7 +327,7 @@ impl OpenedFile {
         Ok(())
     }
 
-    /// Looks at some more leaves of a tree, others for another seed. Returns how many.
+    /// Checks some more random leaves of a tree, which depend on the seed. Returns their number.
     pub(crate) fn sample_more_leaves(&self, root: u32, seed: u64) -> Result<u64, CheckError> {
         let (mut random, mut more) = (SampleRng::from_seed(seed), TreeSample::default());
         self.grant_time(Duration::MAX);
@@ -337,7 +340,7 @@ impl OpenedFile {
         Ok(more.leaves_seen().try_into().unwrap_or(0))
     }
 
-    /// Several reads of one state of the file.
+    /// Runs several reads on one snapshot of the file.
     pub(crate) fn in_snapshot<T>(
         &self,
         work: impl FnOnce() -> Result<T, CheckError>,
@@ -350,7 +353,7 @@ impl OpenedFile {
 }
 
 impl FileSummary {
-    /// From outside.
+    /// Creates a summary of the facts that are visible from outside.
     fn from_environment(environment: &FileEnvironment) -> Self {
         Self {
             path: environment.path.display().to_string(),
@@ -375,7 +378,7 @@ fn read_header(db: &Connection) -> Result<DatabaseHeader, CheckError> {
     Ok(page.ok_or(MalformedPage { page: 1, what: "no database header" })?)
 }
 
-/// A page's bytes, as SQLite has them: decrypted, and of the WAL where it is newer there.
+/// Reads a page as SQLite sees it: decrypted, and from the WAL where that has a newer version.
 fn read_page(db: &Connection, number: u32) -> rusqlite::Result<Option<Vec<u8>>> {
     let mut statement = db.prepare_cached("SELECT data FROM sqlite_dbpage WHERE pgno = ?1")?;
     statement.query_row([number], |row| row.get(0)).optional()

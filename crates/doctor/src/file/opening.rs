@@ -1,4 +1,4 @@
-//! How a file is opened, so that nothing of it changes and nobody waits: see `opened_file.rs`.
+//! Opens a file so that nothing in it changes and no process has to wait: see `opened_file.rs`.
 
 use std::time::Duration;
 
@@ -12,14 +12,15 @@ use crate::error::{Error, Result, sqlite};
 use crate::format::round_to_u64;
 use crate::time_limit::ExaminationBudget;
 
-/// How long we wait for somebody else's lock.
+/// The time to wait for a lock of another process.
 const BUSY_TIME: Duration = Duration::from_millis(250);
-/// Of the time that is left, for playing back a journal or reading a WAL, which nothing interrupts.
+/// The divisor for the share of the remaining time to roll back a journal or read a WAL, which
+/// cannot be interrupted.
 const RECOVERY_SHARE: u32 = 2;
-/// What of them is read in a second on a slow disk.
+/// The bytes of a journal or WAL that a slow disk reads per second.
 const RECOVERED_BYTES_PER_SECOND: f64 = 1e8;
 
-/// Why the content is not looked at, if it is not.
+/// Returns the reason why the content cannot be checked, if there is one.
 pub(crate) fn why_closed(
     environment: &FileEnvironment,
     budget: &ExaminationBudget,
@@ -40,7 +41,7 @@ pub(crate) fn why_closed(
     is_long.then(|| format!("not enough time to read {} of journal or WAL", DecimalBytes(unread)))
 }
 
-/// How a file that somebody may have open is opened.
+/// Decides how to open a file that a process may have open.
 pub(crate) fn how(environment: &FileEnvironment, is_wal: bool) -> ReadOnlyMode {
     let is_served = environment.has_shm && environment.wal.is_some();
     if is_wal && !is_served { ReadOnlyMode::Overlay } else { ReadOnlyMode::Shared }
@@ -64,7 +65,8 @@ pub(crate) fn open(
     Ok((db, cipher))
 }
 
-/// Nothing of the file may make us do anything: functions in its schema are not trusted.
+/// Configures the connection so that the file cannot make it do anything: functions in its schema
+/// are not trusted.
 fn set_up(db: &mut Connection, budget: &ExaminationBudget) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIME)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;

@@ -1,18 +1,18 @@
-//! Where each column of a stored row begins and how long it is
+//! Decodes where each column of a stored row begins and how long it is
 //! (<https://sqlite.org/fileformat.html#record_format>).
 
 use super::btree_page::{BtreeCell, varint};
 
-/// A column of one row.
+/// The position of a column in one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordField {
-    /// From the start of the payload.
+    /// The offset from the start of the payload.
     pub(crate) start: u64,
     pub(crate) size: u64,
 }
 
-/// The fields of a row. Rows that are older than the last columns of their table have fewer.
-/// `None` if the row's header itself is too long for its page, or no header.
+/// Returns the fields of a row. Rows that are older than the last columns of their table have
+/// fewer. Returns `None` if the row's header is too long for its page, or invalid.
 pub(crate) fn fields(cell: &BtreeCell<'_>) -> Option<Vec<RecordField>> {
     let (header_size, mut at) = varint(cell.local, 0)?;
     let header_end = usize::try_from(header_size).ok()?;

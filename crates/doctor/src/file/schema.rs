@@ -1,4 +1,4 @@
-//! The schema as the checks need it: tables with their columns and indexes, and their root pages.
+//! Reads the schema for the checks: tables with their columns and indexes, and their root pages.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,46 +7,46 @@ use sqlite_schema::{TableEntry, TableSchema};
 
 use crate::time_limit::ExaminationBudget;
 
-/// Of the time that is left, for reading what the tables have.
+/// The divisor for the share of the remaining time to read the columns and indexes of tables.
 const SHARE: u32 = 2;
 
-/// What the main database declares.
+/// The declarations in the main database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DatabaseSchema {
-    /// Those for whose columns and indexes there was time: neither virtual tables nor views.
+    /// The tables whose columns and indexes were read, without virtual tables and views.
     pub(crate) tables: Vec<TableSchema>,
-    /// Tables for which there was none.
+    /// The number of tables that were not read for lack of time.
     pub(crate) unread_count: usize,
-    /// The root pages of tables and indexes, which share one space of names.
+    /// The root pages of tables and indexes, which share one namespace.
     roots: HashMap<String, u32>,
     pub(crate) views: Vec<ViewInfo>,
     pub(crate) triggers: Vec<TriggerInfo>,
     pub(crate) virtual_tables: Vec<VirtualTable>,
-    /// Some table has a CHECK constraint.
+    /// Whether a table has a CHECK constraint.
     pub(crate) has_checks: bool,
 }
 
-/// A view.
+/// The declaration of a view.
 #[derive(Clone, Debug)]
 pub(crate) struct ViewInfo {
     pub(crate) name: String,
     sql: String,
 }
 
-/// A trigger.
+/// The declaration of a trigger.
 #[derive(Clone, Debug)]
 pub(crate) struct TriggerInfo {
     pub(crate) name: String,
-    /// The table or view that it is on.
+    /// The table or view that the trigger belongs to.
     pub(crate) table: String,
     pub(crate) sql: String,
 }
 
-/// A virtual table.
+/// The declaration of a virtual table.
 #[derive(Clone, Debug)]
 pub(crate) struct VirtualTable {
     pub(crate) name: String,
-    /// In lower case: `fts5`.
+    /// The name of the module in lower case, such as `fts5`.
     pub(crate) module: String,
 }
 
@@ -59,8 +59,8 @@ struct SchemaRow {
     sql: String,
 }
 
-/// Reads the schema: `sqlite_schema` once, then each table by itself, as far as half of the time
-/// goes.
+/// Reads the schema: `sqlite_schema` once, then each table separately, in at most half of the
+/// remaining time.
 pub(crate) fn read(
     db: &Connection,
     budget: &ExaminationBudget,
@@ -112,24 +112,24 @@ fn virtual_table(object: &SchemaRow) -> Option<VirtualTable> {
 }
 
 impl DatabaseSchema {
-    /// The root page of a table or an index.
+    /// Returns the root page of a table or an index.
     pub(crate) fn root_of(&self, name: &str) -> Option<u32> {
         self.roots.get(name).copied()
     }
 
-    /// The root pages of a table and of its indexes, its own last.
+    /// Returns the root pages of a table and of its indexes, that of the table last.
     pub(crate) fn roots_of(&self, table: &TableSchema) -> impl Iterator<Item = u32> {
         let indexes = table.indexes.iter().map(|index| &index.name);
         indexes.chain([&table.name]).filter_map(|name| self.root_of(name))
     }
 
-    /// By which the keys of indexes are ordered.
+    /// Returns the collations that order the keys of indexes.
     pub(crate) fn collations(&self) -> BTreeSet<String> {
         let indexes = self.tables.iter().flat_map(|table| &table.indexes);
         indexes.flat_map(|index| &index.columns).map(|key| key.collation.clone()).collect()
     }
 
-    /// Views and triggers whose text has the name of this index, as `INDEXED BY` has it.
+    /// Returns the views and triggers whose text contains the name of this index and `INDEXED`.
     pub(crate) fn users_of_index(&self, index: &str) -> Vec<&str> {
         let names = |sql: &str| {
             let sql = sql.to_ascii_lowercase();
@@ -141,7 +141,7 @@ impl DatabaseSchema {
     }
 }
 
-/// All rows of a query.
+/// Returns all rows of a query.
 pub(crate) fn rows<T>(
     db: &Connection,
     sql: &str,
@@ -151,7 +151,7 @@ pub(crate) fn rows<T>(
     db.prepare_cached(sql)?.query_map(parameters, row)?.collect()
 }
 
-/// A name in an SQL text that people read: in quotes only where it needs them.
+/// Quotes a name for SQL that people read, only where quotes are needed.
 pub(crate) fn quote_if_needed(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -159,7 +159,7 @@ pub(crate) fn quote_if_needed(name: &str) -> String {
     if is_plain { name.to_owned() } else { sqlite_schema::quote_identifier(name) }
 }
 
-/// A path in a shell's command line.
+/// Quotes a path for a shell's command line where needed.
 pub(crate) fn quote_for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
     if word.chars().all(is_plain) {
@@ -169,8 +169,8 @@ pub(crate) fn quote_for_shell(word: &str) -> String {
     }
 }
 
-/// Words that an SQL text does not take for a name, or that do harm as one
-/// (<https://sqlite.org/lang_keywords.html>); others it takes.
+/// Checks for words that SQL does not accept as a name, or that are harmful as one
+/// (<https://sqlite.org/lang_keywords.html>); it accepts other keywords.
 fn is_keyword(name: &str) -> bool {
     const KEYWORDS: &str = "add all alter and as autoincrement between case check collate commit \
         constraint create cross current_date current_time current_timestamp \

@@ -1,4 +1,4 @@
-//! Files of which a part cannot be read: what is said of them, and of the checks that end there.
+//! Reports files that cannot be read completely, and the checks that end early because of it.
 
 use super::check_error::CheckError;
 use super::schema::quote_for_shell;
@@ -9,7 +9,7 @@ use crate::report::finding::{DoctorFinding, Fix};
 
 pub(crate) const TIME_LIMIT_REACHED: &str = "time limit reached";
 
-/// A page that could not be read, or holds what cannot be.
+/// Reports a page that could not be read, or whose content is invalid.
 pub(crate) fn report_fault(
     error: &CheckError,
     environment: &FileEnvironment,
@@ -36,7 +36,8 @@ pub(crate) fn recovery_advice(environment: &FileEnvironment) -> Fix {
     ))
 }
 
-/// Writes a new file, and so is no fix of this one.
+/// Returns the command that recovers the file. It writes a new file, so it is not a fix of this
+/// one.
 pub(crate) fn recover_command(environment: &FileEnvironment) -> String {
     let file = environment.path.display().to_string();
     let (file, new) = (quote_for_shell(&file), quote_for_shell(&format!("{file}.recovered")));
@@ -44,7 +45,7 @@ pub(crate) fn recover_command(environment: &FileEnvironment) -> String {
     format!("warren recover {file} {new}{key}")
 }
 
-/// Why a check ended early, in words.
+/// Describes why a check ended early.
 pub(crate) fn skip_reason(error: &CheckError) -> String {
     match error {
         _ if error.is_time() => TIME_LIMIT_REACHED.to_owned(),
@@ -56,7 +57,7 @@ pub(crate) fn skip_reason(error: &CheckError) -> String {
     }
 }
 
-/// Says that not even page 1 could be read.
+/// Reports that not even page 1 could be read.
 pub(crate) fn report_unreadable(
     error: &CheckError,
     environment: &FileEnvironment,
@@ -68,7 +69,7 @@ pub(crate) fn report_unreadable(
     log.add_skipped("content", skip_reason(error));
 }
 
-/// Says that the schema could not be read.
+/// Reports that the schema could not be read.
 pub(crate) fn report_unreadable_schema(
     error: &CheckError,
     environment: &FileEnvironment,

@@ -1,8 +1,8 @@
-//! A file as it was before it was changed: in a folder beside it, `NAME.undo-N`.
+//! Keeps a copy of a file from before a fix, in a directory next to it: `NAME.undo-N`.
 //!
 //! # Invariants
 //! - The copy is on the disk, and equal byte by byte, before [`save`] returns.
-//! - To put it back writes into the file that is there: its owner, permissions and other names stay.
+//! - A restore writes into the existing file: its owner, permissions and other names stay.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, Read};
@@ -13,12 +13,13 @@ use engine::{remove_if_there, side_file_path};
 
 use crate::error::{Error, Result, io};
 
-/// What belongs to a database. Its `-shm` file is made anew.
+/// The suffixes of the files that belong to a database. Its `-shm` file is created again when
+/// needed.
 const SUFFIXES: &[&str] = &["", "-wal", "-journal"];
-/// Folders that are looked for.
+/// The limit of the directory numbers.
 const FOLDERS_MAX: u32 = 10_000;
 
-/// Copies the file and what is beside it. Returns the folder.
+/// Copies the file and its journal and WAL. Returns the directory of the copy.
 pub(crate) fn save(path: &Path) -> Result<PathBuf> {
     let mut folders = (1..FOLDERS_MAX).map(|number| folder(path, number));
     let folder = folders.find(|folder| !folder.exists()).unwrap_or_else(|| folder(path, 0));
@@ -34,7 +35,7 @@ pub(crate) fn save(path: &Path) -> Result<PathBuf> {
     copied.map(|()| folder)
 }
 
-/// Puts the copy in the file's place, and removes the folder.
+/// Restores the file from the copy, and removes the directory.
 pub(crate) fn restore(path: &Path, folder: &Path) -> Result<()> {
     for suffix in ["-wal", "-journal", "-shm"] {
         remove_if_there(&side_file_path(path, suffix))?;
@@ -48,7 +49,7 @@ pub(crate) fn restore(path: &Path, folder: &Path) -> Result<()> {
     fs::remove_dir_all(folder).map_err(io(folder))
 }
 
-/// The folder of the last change.
+/// Returns the directory of the newest copy.
 pub(crate) fn newest(path: &Path) -> Result<PathBuf> {
     let folders = (1..FOLDERS_MAX).map(|number| folder(path, number));
     let newest = folders.take_while(|folder| folder.exists()).last();

@@ -1,12 +1,12 @@
-//! What a live connection of a program answered about itself, one setting a line
+//! Parses the settings that a live connection of a program reported, one per line
 //! (`docs/reference/formats/19-settings.md`).
 //!
 //! # Invariants
-//! - It is a stranger's text: of bounded size, and nothing in it is taken for more than a number, a
+//! - The text is untrusted: its size is limited, and its parts are only used as a number, a
 //!   version, a word, or a text to show.
 //!
 //! # Not here
-//! - Whether it is good → `checks/connection.rs`. The code that prints it → `bench`,
+//! - Judging the settings → `checks/connection.rs`. The code that prints them → `bench`,
 //!   `tune/emit.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::environment::temp_dirs::TempDirVariables;
 use crate::error::{Error, Result};
 
-/// More is not read: what the snippets print has about 3 kB.
+/// The maximum size of the settings. The output of the snippets has about 3 kB.
 pub const SETTINGS_BYTES_MAX: usize = 65_536;
 const NAME_BYTES_MAX: usize = 64;
 const VALUE_BYTES_MAX: usize = 4_096;
-/// Of a value in an error.
+/// The maximum number of characters of a value that an error shows.
 const SHOWN_CHARACTERS_MAX: usize = 40;
 
-/// PRAGMAs that answer with a whole number.
+/// The PRAGMAs whose value is a whole number.
 const NUMBERS: &[&str] = &[
     "analysis_limit",
     "auto_vacuum",
@@ -41,7 +41,7 @@ const NUMBERS: &[&str] = &[
     "wal_autocheckpoint",
 ];
 
-/// What is a text.
+/// The settings whose value is a text.
 const TEXTS: &[&str] = &[
     "SQLITE_TMPDIR",
     "TMPDIR",
@@ -56,7 +56,7 @@ const TEXTS: &[&str] = &[
     "temp_store_directory",
 ];
 
-/// Those that something is judged by.
+/// The settings that the checks use.
 const JUDGED: &[&str] = &[
     "busy_timeout",
     "cache_size",
@@ -71,10 +71,10 @@ const JUDGED: &[&str] = &[
 ];
 
 const COMPILE_OPTIONS: &str = "compile_options";
-/// Before the name of a PRAGMA: what the program means it to be.
+/// The prefix of a PRAGMA's name in a line with the value that the program intends.
 const WANTED: &str = "wanted.";
 
-/// How a framework writes the PRAGMA of that name and value.
+/// Formats a PRAGMA with this name and value in the syntax of a framework.
 pub type SettingLine = fn(&str, &str) -> String;
 
 /// The settings of one connection.
@@ -85,12 +85,12 @@ pub struct ConnectionSettings {
     compile_options: Vec<String>,
     wanted: BTreeMap<&'static str, String>,
     unknown: BTreeSet<String>,
-    /// For fixes; without it they name the PRAGMA.
+    /// The syntax for fixes; without it, fixes name the PRAGMA.
     pub line: Option<SettingLine>,
 }
 
 impl ConnectionSettings {
-    /// Reads what a snippet printed.
+    /// Parses the output of a snippet.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let wrong = |line: usize, why: String| Error::InvalidSettings { line, why };
         if bytes.len() > SETTINGS_BYTES_MAX {
@@ -157,17 +157,18 @@ impl ConnectionSettings {
         self.numbers.get(name).copied()
     }
 
-    /// A text that is not empty.
+    /// Returns a text setting that is not empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.texts.get(name).map(String::as_str).filter(|text| !text.is_empty())
     }
 
-    /// The framework whose snippet printed them.
+    /// Returns the framework whose snippet printed the settings.
     pub fn framework(&self) -> Option<&str> {
         self.text("framework")
     }
 
-    /// The path of its file as the program says it: empty if it has none.
+    /// Returns the path of the connection's file as the program reported it: empty if there is no
+    /// file.
     pub(crate) fn file(&self) -> Option<&str> {
         self.texts.get("file").map(String::as_str)
     }
@@ -177,7 +178,8 @@ impl ConnectionSettings {
         mode.is_some_and(|mode| modes.iter().any(|it| it.eq_ignore_ascii_case(mode)))
     }
 
-    /// It keeps its locks, so that nobody else has any.
+    /// Checks whether the connection keeps its locks, so that no other connection can lock the
+    /// file.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.text("locking_mode").is_some_and(|mode| mode.eq_ignore_ascii_case("exclusive"))
     }
@@ -190,24 +192,24 @@ impl ConnectionSettings {
         &self.wanted
     }
 
-    /// A value as it was answered.
+    /// Returns a value as the connection reported it.
     pub(crate) fn value(&self, name: &str) -> Option<String> {
         let number = self.number(name).map(|number| number.to_string());
         number.or_else(|| self.text(name).map(str::to_owned))
     }
 
-    /// Whether the library told how it was compiled.
+    /// Checks whether the library reported its compile options.
     pub(crate) const fn has_compile_options(&self) -> bool {
         !self.compile_options.is_empty()
     }
 
-    /// `0` of `THREADSAFE=0`.
+    /// Returns the value of a compile option, such as `0` for `THREADSAFE=0`.
     pub(crate) fn compile_option(&self, name: &str) -> Option<&str> {
         let mut options = self.compile_options.iter();
         options.find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// Whether temporary files are kept in memory
+    /// Checks whether temporary files are kept in memory
     /// (<https://sqlite.org/tempfiles.html#the_sqlite_temp_store_compile_time_parameter_and_pragma>).
     pub(crate) fn keeps_temp_in_memory(&self) -> bool {
         match (self.compile_option("TEMP_STORE").unwrap_or("1"), self.number("temp_store")) {
@@ -218,7 +220,7 @@ impl ConnectionSettings {
         }
     }
 
-    /// Where the program's environment puts temporary files; `None` if it was not told.
+    /// Returns the temporary directories in the program's environment, or `None` if it is unknown.
     pub(crate) fn places(&self) -> Option<TempDirVariables> {
         let is_told = ["SQLITE_TMPDIR", "TMPDIR"].iter().any(|name| self.texts.contains_key(name));
         let directory = self.text("temp_store_directory").or_else(|| self.text("SQLITE_TMPDIR"));
@@ -229,12 +231,12 @@ impl ConnectionSettings {
         })
     }
 
-    /// Names that are not known.
+    /// Returns the names that are not recognized.
     pub(crate) fn unknown(&self) -> Vec<&str> {
         self.unknown.iter().map(String::as_str).collect()
     }
 
-    /// What could be judged, and was not told.
+    /// Returns the names of settings that the checks use, but that are missing.
     pub(crate) fn untold(&self) -> Vec<&'static str> {
         let is_told = |name: &str| self.numbers.contains_key(name) || self.texts.contains_key(name);
         JUDGED.iter().copied().filter(|name| !is_told(name)).collect()
@@ -247,7 +249,7 @@ fn version(text: &str) -> Option<[u32; 3]> {
     parts.next().is_none().then_some(version)
 }
 
-/// A value that may stand in a statement.
+/// Parses a value that is safe to insert into a statement.
 fn word(value: &str) -> Result<String, String> {
     let word = value.trim_matches('\'');
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);

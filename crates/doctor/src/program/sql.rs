@@ -1,19 +1,19 @@
-//! The text of a statement, word by word. Nothing is parsed: what a text means, SQLite says.
+//! Splits the text of a statement into tokens. It does not parse: their meaning is left to SQLite.
 //!
 //! # Invariants
-//! - The tokens' texts, in their order, are the text without space and comments, whatever it is.
+//! - The tokens' texts, in their order, are the text without space and comments, for any text.
 
-/// A word, or a character that is none.
+/// A token of an SQL text, such as a word, a value or a single character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SqlToken<'a> {
     pub(crate) kind: SqlTokenKind,
-    /// As it stands, quotes included.
+    /// The text of the token, including quotes.
     pub(crate) text: &'a str,
-    /// In the statement.
+    /// The offset in the statement.
     pub(crate) start: usize,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SqlTokenKind {
     /// A keyword, or a name without quotes.
@@ -22,20 +22,20 @@ pub(crate) enum SqlTokenKind {
     Quoted,
     /// A text, a blob, or a number.
     Value,
-    /// `?`, `?1`, `:name`, `@name`, `$name`
+    /// A parameter: `?`, `?1`, `:name`, `@name` or `$name`.
     Parameter,
     /// Any other character.
     Sign,
 }
 
 impl<'a> SqlToken<'a> {
-    /// The keyword, in any case?
+    /// Checks whether the token is this keyword, in any case.
     pub(crate) fn is(&self, keyword: &str) -> bool {
         self.kind != SqlTokenKind::Quoted && self.text.eq_ignore_ascii_case(keyword)
     }
 
-    /// Without quotes, if it can be a name. (Two quotes within one stay two: a name that has some
-    /// is not found.)
+    /// Returns the name without quotes, if the token can be a name. A doubled quote within the name
+    /// stays doubled, so such a name is not found.
     pub(crate) fn name(&self) -> Option<&'a str> {
         match self.kind {
             SqlTokenKind::Word => Some(self.text),
@@ -49,7 +49,7 @@ impl<'a> SqlToken<'a> {
     }
 }
 
-/// The statement without space and comments.
+/// Returns the tokens of a statement, without space and comments.
 pub(crate) fn tokens(sql: &str) -> Vec<SqlToken<'_>> {
     let mut tokens = Vec::new();
     let mut start = 0;
@@ -63,7 +63,7 @@ pub(crate) fn tokens(sql: &str) -> Vec<SqlToken<'_>> {
     tokens
 }
 
-/// What comes first, which is nothing of space and comments, and how long it is.
+/// Returns the kind of the first token and its size. The kind of space and comments is `None`.
 fn next(rest: &str) -> (Option<SqlTokenKind>, usize) {
     let mut characters = rest.chars();
     let first = characters.next().unwrap_or(' ');
@@ -92,7 +92,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_$".contains(c) || !(c.is_ascii() || c.is_whitespace())
 }
 
-/// Up to the quote that ends it: two stand for one.
+/// Returns the size up to the closing quote: two quotes stand for one.
 fn quoted_size(rest: &str, quote: char) -> usize {
     let mut size = 1;
     while let Some(at) = rest[size..].find(quote) {
@@ -105,7 +105,7 @@ fn quoted_size(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// `12`, `1.5e-3`, `0xff`
+/// Returns the size of a number such as `12`, `1.5e-3` or `0xff`.
 fn number_size(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     let is_part = |index: usize| match bytes[index] {
@@ -120,8 +120,8 @@ fn is_hex(number: &str) -> bool {
     number.as_bytes().get(1).is_some_and(|byte| matches!(byte, b'x' | b'X'))
 }
 
-/// The statement with `?` for each value, and one for each list of them: what all statements of one
-/// place in a program have in common.
+/// Returns the statement with `?` for each value, and one `?` for each list of values. It is the
+/// same for all statements from one place in a program.
 pub(crate) fn shape(sql: &str) -> String {
     let mut shape = String::with_capacity(sql.len());
     let mut end = 0;
@@ -134,7 +134,7 @@ pub(crate) fn shape(sql: &str) -> String {
             shape.push(' ');
         }
         shape.push_str(text);
-        // `(?, ?` and `(?), (?)` are what they begin with.
+        // A list such as `(?, ?` or `(?), (?)` is reduced to its first element.
         for (list, one) in [("?, ?", "?"), ("?,?", "?"), ("(?), (?)", "(?)"), ("(?),(?)", "(?)")] {
             if shape.ends_with(list) {
                 shape.truncate(shape.len() - list.len() + one.len());

@@ -1,15 +1,15 @@
-//! The statements that a program ran, from a log of it, grouped by shape.
+//! Reads the statements that a program ran from its log, grouped by shape.
 //!
-//! One file may mix what is understood (`workload/lines.rs`): statements as such, one a line or
-//! ended by `;`, what SQLite's trace writes, and the logs of Django, SQLAlchemy and Rails. A log
-//! is data from strangers: nothing in it is run as it stands but what SQLite calls a reading
-//! statement, on an overlay.
+//! One file may mix the formats that are understood (`workload/lines.rs`): plain statements, one
+//! per line or ended by `;`, the output of SQLite's trace, and the logs of Django, SQLAlchemy and
+//! Rails. A log is untrusted data: only statements that SQLite classifies as read-only are run, on
+//! an overlay.
 //!
 //! # Invariants
-//! - Each line is counted: it is of a statement, or `unread_lines_count` has it.
+//! - Each line is counted: it belongs to a statement, or to `unread_lines_count`.
 //!
 //! # Not here
-//! - What a statement means for a file → `checks/queries.rs`.
+//! - Examining a statement on a file → `checks/queries.rs`.
 
 mod lines;
 mod literals;
@@ -22,58 +22,58 @@ use rusqlite::types::Value;
 use self::lines::{LogLine, begins};
 use super::sql;
 
-/// Of one statement; a longer one is not read.
+/// The maximum size of one statement; a longer one is not read.
 const STATEMENT_BYTES_MAX: usize = 256 << 10;
-/// What differs more is no load of a program.
+/// The maximum number of shapes. A log with more is not the workload of a program.
 const SHAPES_MAX: usize = 10_000;
-/// Of all shapes' statements.
+/// The maximum size of the statements of all shapes.
 const BYTES_MAX: usize = 64 << 20;
-/// Lines of one statement at which it might have been over.
+/// The maximum number of checks whether a statement has ended.
 const LOOKS_MAX: usize = 200;
 
-/// What a program asked for.
+/// The statements that a program ran, by shape.
 #[derive(Clone, Debug, Default)]
 pub struct QueryLog {
     by_shape: HashMap<String, LoggedShape>,
-    /// Statements that read or write rows.
+    /// The number of statements that read or write rows.
     pub(crate) statements_count: u64,
-    /// Statements that do not: BEGIN, PRAGMA, CREATE.
+    /// The number of other statements: BEGIN, PRAGMA, CREATE.
     pub(crate) others_count: u64,
-    /// Lines that are of no statement.
+    /// The number of lines that belong to no statement.
     pub(crate) unread_lines_count: u64,
     pending: Option<UnfinishedStatement>,
-    /// Of the statements that are kept.
+    /// The size of the statements that are kept.
     bytes: usize,
 }
 
 /// The statements of one shape.
 #[derive(Clone, Debug)]
 pub(crate) struct LoggedShape {
-    /// With `?` for each value.
+    /// The statement with `?` for each value.
     pub(crate) shape: String,
-    /// One of them: the slowest, or the first that has its values.
+    /// An example: the slowest statement, or the first whose values are known.
     pub(crate) sql: String,
-    /// Of that one's parameters; `None` if it has some that the log does not tell.
+    /// The parameter values of the example; `None` if the log lacks some of them.
     pub(crate) values: Option<Vec<Value>>,
     pub(crate) calls: u64,
-    /// The values in its text stand in the program's text, too: all of these are the same.
+    /// Whether the values are part of the program's own text: all statements are then the same.
     pub(crate) is_verbatim: bool,
-    /// Of all of them; `None` if the log has no times.
+    /// The time of all statements in microseconds; `None` if the log has no times.
     pub(crate) us: Option<f64>,
-    /// The longest one's.
+    /// The time of the slowest statement.
     longest_us: f64,
 }
 
-/// A statement of which more lines may come.
+/// A statement of which more lines may follow.
 #[derive(Clone, Debug)]
 struct UnfinishedStatement {
     sql: String,
     us: Option<f64>,
-    /// A log says where it begins.
+    /// Whether the log format marks where the statement begins.
     is_logged: bool,
-    /// Its text is the program's.
+    /// Whether the text is the program's own.
     is_verbatim: bool,
-    /// How often it was looked at whether it is over.
+    /// The number of checks whether the statement has ended.
     looks: usize,
 }
 
@@ -93,12 +93,12 @@ impl QueryLog {
         Ok(())
     }
 
-    /// Is there no statement that reads or writes rows?
+    /// Checks whether the log contains no statement that reads or writes rows.
     pub fn is_empty(&self) -> bool {
         self.by_shape.is_empty()
     }
 
-    /// Those that took the longest first; where the log has no times, those that were called most.
+    /// Returns the shapes by their time, the longest first, or by calls if the log has no times.
     pub(crate) fn heaviest_first(&self) -> Vec<&LoggedShape> {
         let mut all: Vec<&LoggedShape> = self.by_shape.values().collect();
         let key = |it: &LoggedShape| it.us.unwrap_or_default();
@@ -134,7 +134,7 @@ impl QueryLog {
         }
     }
 
-    /// A line of a statement, or of none.
+    /// Adds a line that may belong to a statement.
     fn add_text(&mut self, text: &str) {
         let (sql, us) = lines::without_profile(text);
         let trimmed = sql.trim();
@@ -163,7 +163,7 @@ impl QueryLog {
         }
     }
 
-    /// Counts the statement that is read, if that is so and no log says where it ends.
+    /// Counts the pending statement if the condition holds and no log format marks its end.
     fn finish_if(&mut self, is_so: fn(&str) -> bool) {
         let Some(pending) = self.pending.as_mut().filter(|it| !it.is_logged) else { return };
         pending.looks += 1;
@@ -181,7 +181,7 @@ impl QueryLog {
             Some(UnfinishedStatement { sql, us, is_logged: false, is_verbatim: true, looks: 0 });
     }
 
-    /// Counts the statement that is read, with its values and how often it ran with such.
+    /// Counts the pending statement, with its values and the number of its calls.
     fn finish(&mut self, called: Option<(Vec<Value>, u64)>) {
         let Some(UnfinishedStatement { sql, us, is_verbatim, .. }) = self.pending.take() else {
             return;
@@ -228,7 +228,7 @@ impl LoggedShape {
     }
 }
 
-/// No text or parenthesis is open.
+/// Checks that no text or parenthesis is open.
 fn is_closed(sql: &str) -> bool {
     let tokens = sql::tokens(sql);
     let count = |text| tokens.iter().filter(|token| token.text == text).count();
@@ -240,13 +240,13 @@ fn ends_text(text: &str) -> bool {
     text.len() > 1 && text.ends_with('\'')
 }
 
-/// May another statement begin behind this one, which no `;` ended?
+/// Checks whether another statement may begin after this one without a `;`.
 fn is_over(sql: &str) -> bool {
     const GO_ON: [&str; 6] = ["UNION", "ALL", "EXCEPT", "INTERSECT", "AS", "EXISTS"];
     let tokens = sql::tokens(sql);
     let goes_on = tokens.last().is_some_and(|last| GO_ON.iter().any(|word| last.is(word)));
     let first = tokens.first();
-    // The main part of these is still to come.
+    // The main part of such a statement still follows.
     let is_begun = |words: &[&str], mains: &[&str]| {
         first.is_some_and(|first| words.iter().any(|word| first.is(word)))
             && !outer(&tokens).any(|it| mains.iter().any(|word| it.is(word)))
@@ -256,7 +256,7 @@ fn is_over(sql: &str) -> bool {
     is_closed(sql) && !goes_on && !is_with && !is_insert
 }
 
-/// The tokens that stand in no parentheses.
+/// Returns the tokens outside of parentheses.
 fn outer<'a, 'b>(tokens: &'b [sql::SqlToken<'a>]) -> impl Iterator<Item = &'b sql::SqlToken<'a>> {
     let mut depth = 0_usize;
     tokens.iter().filter(move |token| {

@@ -1,11 +1,11 @@
-//! What of a damaged file's trees is out of reach: which pages of which table, which rows.
+//! Finds the unreachable parts of a damaged file's trees: which pages and rows of which table.
 //!
-//! Every tree that the schema names is walked page by page. A page that is asked for and is not there,
-//! or is no page of such a tree, is lost with all below it; how many rows that were, an index may
-//! know, which has an entry for each.
+//! Every tree in the schema is walked page by page. A referenced page that is missing, or is not a
+//! page of such a tree, is lost with everything below it. An index may reveal how many rows that
+//! were, because it has an entry for each.
 //!
 //! # Invariants
-//! - Each page of a tree is visited once, however the pointers go.
+//! - Each page of a tree is visited once, regardless of the pointers.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::file::btree_page::{BtreeCell, BtreePage};
 use crate::file::database_header::u32_at;
 
-/// A part of the schema that was found.
+/// An object of the schema that was found.
 #[derive(Clone, Debug)]
 pub(super) struct FoundObject {
     pub(super) kind: String,
@@ -37,7 +37,7 @@ impl FoundSchema {
         let mut rows = statement.query([])?;
         let mut objects = Vec::new();
         while let Some(row) = rows.next()? {
-            // A damaged row may have anything in any column.
+            // A damaged row may contain anything in any column.
             let text = |column| row.get::<_, String>(column).ok();
             let (Some(kind), Some(name), Some(table)) = (text(0), text(1), text(2)) else {
                 continue;
@@ -52,7 +52,7 @@ impl FoundSchema {
         self.objects.iter().filter(|object| object.kind == "table" && object.root > 0)
     }
 
-    /// The indexes of a table that have an entry for each row.
+    /// Returns the indexes of a table that have an entry for each row.
     fn whole_indexes(&self, table: &str) -> impl Iterator<Item = &FoundObject> {
         let is_partial = |object: &FoundObject| {
             object.sql.as_ref().is_some_and(|sql| sql.to_ascii_lowercase().contains("where"))
@@ -66,31 +66,31 @@ impl FoundSchema {
     }
 }
 
-/// What is known of a tree.
+/// The losses in one tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TreeLoss {
-    /// Entries on the pages that could be read.
+    /// The number of entries on the pages that could be read.
     pub(super) entries: u64,
-    /// Pages that something points to, and that are no pages of such a tree.
+    /// The number of pages that are referenced, but are not pages of such a tree.
     pub(super) pages: u64,
-    /// Entries of which a part is out of reach.
+    /// The number of entries of which a part cannot be reached.
     pub(super) torn: u64,
 }
 
-/// What is known of a table.
+/// The losses in one table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TableLoss {
     pub(super) tree: TreeLoss,
-    /// Rows that the table had, as far as its own tree and its indexes tell.
+    /// The number of rows that the table had, according to its own tree and its indexes.
     pub(super) rows_known: u64,
 }
 
-/// By table; of the schema's own tree apart.
+/// The losses by table, and those in the schema's own tree.
 #[derive(Default)]
 pub(super) struct TreeLosses {
     pub(super) schema: TreeLoss,
-    /// Some page of the file is one of a database's, beyond doubt. (If there are tables, that was not
-    /// asked.)
+    /// Whether at least one page of the file certainly belongs to a database. If the schema
+    /// contains any object, this is not checked.
     pub(super) has_tree_page: bool,
     pub(super) tables: BTreeMap<String, TableLoss>,
 }
@@ -116,7 +116,7 @@ impl TreeLosses {
     }
 }
 
-/// Pages as the extension sees them: those that cannot be read are zeros.
+/// A reader of pages as the extension sees them: those that cannot be read are zeros.
 struct PageReader<'a> {
     workspace: &'a Connection,
     unreadable: &'a BTreeSet<u32>,
@@ -133,7 +133,7 @@ impl<'a> PageReader<'a> {
         if number == 0 || number > self.pages_count {
             return Ok(None);
         }
-        // Not kept: the extension closes this connection.
+        // The statement is not cached, because the extension closes this connection.
         let mut statement = self.workspace.prepare("SELECT getpage(?1)")?;
         Ok(statement.query_row([number], |row| row.get(0)).optional()?.flatten())
     }
@@ -171,7 +171,7 @@ impl<'a> PageReader<'a> {
             for index in 0..page.children_count() {
                 match page.child(index) {
                     Ok(child) if seen.insert(child) => pending.push(child),
-                    // Below another page already, or nowhere.
+                    // The child is already below another page, or its number is invalid.
                     _ => loss.pages += 1,
                 }
             }
@@ -188,7 +188,7 @@ impl<'a> PageReader<'a> {
         Ok(loss)
     }
 
-    /// Is each page of its overflow chain there?
+    /// Checks whether each page of the cell's overflow chain exists.
     fn is_whole(&self, page: &BtreePage, cell: &BtreeCell<'_>) -> rusqlite::Result<bool> {
         let Some(mut next) = cell.overflow else { return Ok(true) };
         let local = u64::try_from(cell.local.len()).unwrap_or(u64::MAX);
@@ -200,7 +200,7 @@ impl<'a> PageReader<'a> {
         let mut seen = HashSet::new();
         loop {
             let bytes = if seen.insert(next) { self.bytes(next)? } else { None };
-            // One that cannot be read is zeros, and so seems to be the last.
+            // A page that cannot be read is zeros, so it would look like the last one.
             let Some(bytes) = bytes.filter(|_| !self.unreadable.contains(&next)) else {
                 return Ok(false);
             };

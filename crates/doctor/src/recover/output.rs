@@ -1,12 +1,12 @@
-//! The new file: takes the extension's statements, counts what became of each row, makes at the end
-//! what could not be made before, and has SQLite check it all.
+//! Writes the new file: runs the extension's statements, counts what became of each row, creates at
+//! the end the objects that failed before, and lets SQLite check the result.
 //!
 //! # Invariants
-//! - Of what the damaged file says, only single statements that begin with CREATE run here.
-//! - A row that is rejected stops nothing, and is counted.
+//! - From the damaged file's schema, only single statements that begin with CREATE run here.
+//! - A rejected row does not stop the recovery, and is counted.
 //!
 //! # Not here
-//! - Which file that is, and when it gets its name → `recover.rs`.
+//! - The path of the new file, and when it gets its name → `recover.rs`.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -30,10 +30,10 @@ const LOST_TABLE_START: &str = "CREATE TABLE lost_and_found";
 const VIRTUAL_TABLE_START: &str = "INSERT INTO sqlite_schema";
 const COLLATIONS: &str = "SELECT lower(name) FROM pragma_collation_list";
 const MESSAGES_MAX: u32 = 100;
-/// Statements that are kept: one for each number of columns that a table's rows have.
+/// The number of cached statements: one for each number of columns that a table's rows have.
 const STATEMENTS_KEPT: usize = 64;
 
-/// What became of a table's rows.
+/// The number of saved and rejected rows of a table.
 #[derive(Clone, Debug, Default)]
 struct RowCounts {
     saved: u64,
@@ -50,7 +50,7 @@ pub(super) struct RecoveryOutput {
     error: Option<rusqlite::Error>,
 }
 
-/// What is in the new file.
+/// The content of the new file.
 pub(super) struct RecoveredContent {
     tables: BTreeMap<String, RowCounts>,
     lost_and_found: Option<LostAndFound>,
@@ -63,7 +63,7 @@ impl RecoveryOutput {
     /// Opens an empty file.
     pub(super) fn open(made: &Path, encryption: &FileEncryption) -> Result<Self> {
         let db = open(made, encryption)?;
-        // It is nobody's before it is whole, and flushed as a whole.
+        // No other process uses the file before it is complete, and it is flushed as a whole.
         db.execute_batch(
             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
              PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -65536",
@@ -81,7 +81,7 @@ impl RecoveryOutput {
         self.error.take()
     }
 
-    /// Runs a statement of the extension. `false`: nothing more can be written.
+    /// Runs a statement of the extension. Returns `false` if nothing more can be written.
     pub(super) fn run_statement(&mut self, sql: &str, values: &[RecoveredValue]) -> bool {
         let taken = if let Some(rest) = sql.strip_prefix(ROW_START) {
             self.take_row(table_name(rest), sql, values)
@@ -149,11 +149,12 @@ impl RecoveryOutput {
             let name = name.split('(').next().unwrap_or_default();
             self.lost_and_found = Some(LostAndFound { table: name.to_owned(), rows_count: 0 });
         }
-        // What is not made here is missing at the end, with the reason.
+        // An object that cannot be created now is reported as missing at the end, with the reason.
         tolerate(self.db.execute(sql, [])).map(drop)
     }
 
-    /// It goes into the schema as a row, and one that is no statement would make the file unreadable.
+    /// Adds a virtual table, which becomes a row of the schema. A row whose SQL is invalid would
+    /// make the file unreadable.
     fn take_virtual_table(&mut self, sql: &str) -> rusqlite::Result<()> {
         let scratch = Connection::open_in_memory()?;
         scratch.execute_batch("PRAGMA writable_schema = ON")?;
@@ -170,7 +171,7 @@ impl RecoveryOutput {
         tolerate(self.db.execute(sql, [])).map(drop)
     }
 
-    /// Makes what is missing, where that can be made now, and has the file checked.
+    /// Creates missing objects that can be created now, and lets SQLite check the file.
     pub(super) fn finish(
         self,
         made: &Path,
@@ -180,7 +181,7 @@ impl RecoveryOutput {
     ) -> Result<RecoveredContent> {
         let Self { db, tables, lost_and_found, .. } = self;
         db.close().map_err(|(_, error)| sqlite("closing the new file")(error))?;
-        // Opened anew, so that virtual tables are known.
+        // The file is opened again, so that virtual tables are known.
         let db = open(made, encryption)?;
         let missing = make_missing(&db, schema).map_err(sqlite("completing the schema"))?;
         let integrity = integrity(&db);
@@ -197,7 +198,7 @@ impl RecoveryOutput {
 }
 
 impl RecoveredContent {
-    /// What is known of the content; the caller adds the rest.
+    /// Returns a report with the facts about the content; the caller adds the rest.
     pub(super) fn report(self, schema: &FoundSchema, losses: &TreeLosses) -> RecoverReport {
         let mut tables = self.tables;
         for table in schema.tables() {
@@ -240,7 +241,7 @@ fn open(made: &Path, encryption: &FileEncryption) -> Result<Connection> {
     Ok(db)
 }
 
-/// `None` of an error that is about a row or an object; what is about the new file stays an error.
+/// Returns `None` for an error about a row or an object; errors about the new file stay errors.
 fn tolerate<T>(result: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -262,7 +263,7 @@ fn is_create(sql: &str) -> bool {
     sql.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("create"))
 }
 
-/// The name up to its closing quote, within which a quote stands twice.
+/// Returns the name up to its closing quote. A quote within the name is doubled.
 fn table_name(rest: &str) -> String {
     let mut name = String::new();
     let mut characters = rest.chars().peekable();
@@ -275,7 +276,8 @@ fn table_name(rest: &str) -> String {
     name
 }
 
-/// What the damaged file's schema has and the new file has not, after another try.
+/// Creates the objects of the damaged file's schema that the new file lacks. Returns those that
+/// cannot be created.
 fn make_missing(db: &Connection, schema: &FoundSchema) -> rusqlite::Result<Vec<MissingObject>> {
     let is_there = |object: &FoundObject| {
         let sql = "SELECT count(*) FROM sqlite_schema WHERE type = ?1 AND name = ?2";
@@ -284,7 +286,7 @@ fn make_missing(db: &Connection, schema: &FoundSchema) -> rusqlite::Result<Vec<M
     };
     let mut missing = Vec::new();
     for object in &schema.objects {
-        // Indexes of constraints come with their tables, and have no statement.
+        // Indexes of constraints are created with their tables, and have no statement.
         let is_known = ["table", "index", "view", "trigger"].contains(&object.kind.as_str());
         let Some(sql) = object.sql.as_ref().filter(|_| is_known) else { continue };
         if is_there(object)? {
@@ -310,7 +312,7 @@ fn make_missing(db: &Connection, schema: &FoundSchema) -> rusqlite::Result<Vec<M
     Ok(missing)
 }
 
-/// `ok`, or what SQLite finds.
+/// Returns `ok`, or the faults that SQLite finds.
 fn integrity(db: &Connection) -> Vec<String> {
     let sql = format!("PRAGMA integrity_check({MESSAGES_MAX})");
     let found = db.prepare(&sql).and_then(|mut statement| {

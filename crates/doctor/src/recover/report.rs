@@ -1,4 +1,4 @@
-//! What was saved of a damaged file, and what is known to be lost.
+//! Defines the report about the content that was saved from a damaged file, and the known losses.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ pub struct RecoveredPages {
     pub page_1_readable: bool,
 }
 
-/// Page numbers that are listed.
+/// The maximum number of page numbers that are listed.
 const LISTED_MAX: usize = 100;
 
 impl RecoveredPages {
@@ -95,7 +95,7 @@ pub struct RecoveredTable {
 }
 
 impl RecoveredTable {
-    /// Is nothing of it known to be lost?
+    /// Checks whether no loss of the table is known.
     pub const fn is_whole(&self) -> bool {
         self.lost_rows_count == 0
             && self.torn_rows_count == 0
@@ -136,7 +136,7 @@ pub struct MissingObject {
 }
 
 impl RecoverReport {
-    /// With what the parts of the report come to.
+    /// Fills in the totals of the report.
     pub(super) fn with_totals(mut self) -> Self {
         let lost = self.lost_and_found.as_ref().map_or(0, |lost| lost.rows_count);
         self.saved_rows_count =

@@ -1,4 +1,4 @@
-//! Which file was examined.
+//! Defines the summary of the file that was examined.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
-//! What a check finds: a code of the catalogue, with the evidence from this file.
+//! Defines a finding of a check: a code of the catalogue, with the evidence from this file.
 //!
 //! # Invariants
-//! - A finding's severity is its code's: the same code never means two things.
+//! - The severity of a finding is that of its code: a code has only one meaning.
 //!
 //! # Not here
-//! - What each code means → `catalogue.rs`. The JSON → `docs/reference/formats/13-doctor.md`.
+//! - The meaning of each code → `catalogue.rs`. The JSON → `docs/reference/formats/13-doctor.md`.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub enum Fix {
 }
 
 impl Fix {
-    /// As statements.
+    /// Returns the fix as SQL statements, if it consists of them.
     fn sql(&self) -> Option<String> {
         match self {
             Self::Sql(sql) => Some(sql.clone()),
@@ -69,7 +69,7 @@ pub struct DoctorFinding {
 }
 
 impl DoctorFinding {
-    /// No impact but what the catalogue says of the code in general.
+    /// Creates a finding with no impact beyond the catalogue's general text for the code.
     pub(crate) fn new(code: FindingCode, summary: impl Into<String>, fix: Fix) -> Self {
         Self {
             code,
@@ -83,32 +83,32 @@ impl DoctorFinding {
         }
     }
 
-    /// With one more line of evidence.
+    /// Adds a line of evidence.
     pub(crate) fn evidence(mut self, line: impl Into<String>) -> Self {
         self.evidence.push(line.into());
         self
     }
 
-    /// With a fact for programs.
+    /// Adds a fact for programs.
     pub(crate) fn detail(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
         self
     }
 
-    /// With another fix.
+    /// Replaces the fix.
     pub(crate) fn with_fix(mut self, fix: Fix) -> Self {
         self.fix_sql = fix.sql();
         self.fix = fix;
         self
     }
 
-    /// With what [`crate::fix()`] runs, where the fix is for a shell or a program.
+    /// Sets the statements that [`crate::fix()`] runs, where the fix is for a shell or a program.
     pub(crate) fn fix_sql(mut self, sql: &str) -> Self {
         self.fix_sql = Some(sql.to_owned());
         self
     }
 
-    /// With what it costs in this file.
+    /// Sets the impact on this file.
     pub(crate) fn impact(mut self, impact: impl Into<String>) -> Self {
         self.impact = impact.into();
         self

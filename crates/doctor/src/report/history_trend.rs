@@ -1,7 +1,7 @@
-//! What has changed in a file since earlier examinations of it.
+//! Defines the changes in a file since earlier examinations of it.
 //!
 //! # Not here
-//! - Keeping what earlier runs found → `cli`, `--history`.
+//! - Storing the findings of earlier runs → `cli`, `--history`.
 
 use serde::Serialize;
 use utoipa::ToSchema;

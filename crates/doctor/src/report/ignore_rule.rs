@@ -1,4 +1,4 @@
-//! Findings that somebody has decided to leave as they are.
+//! Defines the rules by which a user ignores findings.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,18 +7,18 @@ use utoipa::ToSchema;
 use super::finding::DoctorFinding;
 use crate::catalogue::finding_code::FindingCode;
 
-/// Which findings are left as they are, and why.
+/// A rule that ignores findings, with the user's reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoreRule {
     /// The code of the finding.
     pub code: FindingCode,
-    /// The table, index or column that it is about; `None` for any.
+    /// The table, index or column that the finding concerns; `None` for any.
     pub name: Option<String>,
-    /// Why it is left as it is.
+    /// The reason for ignoring it.
     pub reason: String,
 }
 
-/// Details of a finding that say what it is about.
+/// The details of a finding that name the object that it concerns.
 const SUBJECTS: &[&str] = &[
     "column", "columns", "index", "indexes", "name", "table", "tables", "triggers", "unset", "view",
 ];

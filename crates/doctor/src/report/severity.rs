@@ -1,4 +1,4 @@
-//! How much a finding matters.
+//! Defines how severe a finding is.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a program asked of the file, by its log.
+//! Defines the summary of the statements that a program ran on the file, according to its log.
 
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,5 +1,5 @@
-//! What a program sets on its connections: asked of real connections, and judged with their files.
-//! The single judgements are tested beside them (`src/checks/connection/tests.rs`).
+//! Tests the checks of a program's settings: real connections report them, and the doctor judges
+//! them with their files. `src/checks/connection/tests.rs` tests the judgments one by one.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -21,7 +21,7 @@ const PRODUCTION: &str = "PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 300
     PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000; PRAGMA secure_delete = ON;
     PRAGMA temp_store = FILE;";
 
-/// Does what the snippets do.
+/// Reports the settings of a connection as the snippets do.
 fn ask(db: &Connection) -> String {
     let mut text = format!("sqlite_version={}\n", rusqlite::version());
     writeln!(text, "file={}\nTMPDIR=/tmp", db.path().unwrap()).unwrap();
@@ -79,7 +79,7 @@ fn what_a_live_connection_sets_is_judged_with_its_file() {
     };
     check("PRAGMA busy_timeout = 0", FindingCode::BusyTimeoutAbsent);
     check("PRAGMA wal_autocheckpoint = 0", FindingCode::CheckpointsOff);
-    // `healthy` has books that refer to authors.
+    // In the file that `healthy` creates, books refer to authors.
     check("PRAGMA foreign_keys = OFF", FindingCode::ForeignKeysOff);
     check(
         "PRAGMA synchronous = FULL; PRAGMA journal_mode = MEMORY",
@@ -134,7 +134,7 @@ fn settings_of_another_file_are_told_apart() {
     let found = report(&path, &ask_file(&other));
     assert_eq!(codes(&found), [FindingCode::SettingsMismatch], "{found:#?}");
 
-    // As it may be called elsewhere, in a container.
+    // In a container, for example, the file may have another path.
     let renamed = ask_file(&path).replace(&path.display().to_string(), "/nowhere/a.db");
     let found = report(&path, &renamed);
     assert_eq!(codes(&found), [] as [FindingCode; 0], "{found:#?}");

@@ -1,4 +1,4 @@
-//! Encrypted files: the same findings, with the key.
+//! Tests that encrypted files get the same findings, with their key.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn passphrase(text: &str, cipher: Option<Cipher>) -> FileEncryption {
     FileEncryption::Passphrase { passphrase: Passphrase::new(text.as_bytes().to_vec()), cipher }
 }
 
-/// A file with most of its rows deleted.
+/// Creates a file and deletes most of its rows.
 fn make(path: &Path, encryption: &FileEncryption) {
     let profile = Profile::by_name("server").unwrap();
     let (db, _) = open_connection(path, encryption, profile, false, true).unwrap();
@@ -92,8 +92,8 @@ fn a_wrong_key_is_told_as_such() {
     assert!(matches!(error, Error::WrongKey { .. }));
 }
 
-/// A shell without the key would take the journal for void, delete it, and leave half a
-/// transaction.
+/// Checks that no fix uses a shell: without the key, a shell would consider the journal invalid,
+/// delete it, and leave half a transaction.
 #[test]
 fn no_mend_of_an_encrypted_file_opens_it_without_its_key() {
     let fixture = DoctorFixture::new();

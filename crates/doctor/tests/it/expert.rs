@@ -1,5 +1,5 @@
-//! Beside `.expert` of SQLite's shell: the same twenty queries, of an application of posts, of one
-//! of files and of JSON, and what each costs with what either advises.
+//! Compares the advised indexes with those of `.expert` in SQLite's shell: the cost of the same
+//! twenty queries on tables of posts, of files and of JSON, with either advice.
 
 use std::path::Path;
 use std::process::Command;
@@ -61,7 +61,7 @@ const QUERIES: [&str; 20] = [
     "SELECT sum(size) FROM file WHERE storage = 3 AND mimetype = 4",
 ];
 
-/// Steps of SQLite's virtual machine for the query, with those indexes, analysed.
+/// Returns the steps of SQLite's virtual machine for the query, with these indexes, analyzed.
 fn steps(fixture: &DoctorFixture, from: &Path, indexes: &str, query: &str) -> i32 {
     let path = fixture.at("tried.db");
     std::fs::copy(from, &path).unwrap();
@@ -93,8 +93,9 @@ fn of_warren(path: &Path, query: &str) -> String {
     })
 }
 
-/// Each query costs no more with what the doctor advises than with what `.expert` does, but for a
-/// few steps where it reads an index backwards; and at least five cost a tenth less.
+/// Checks that each query costs no more with the doctor's advice than with that of `.expert`,
+/// except for a few steps where it reads an index backwards; and that at least five cost a tenth
+/// less.
 #[test]
 fn the_advice_is_never_worse_than_sqlites_own() {
     let fixture = DoctorFixture::new();

@@ -1,4 +1,4 @@
-//! Each finding on a file that has the fault, and not on one that has it not.
+//! Tests each finding on a file that has the fault, and on one that does not.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,7 +25,8 @@ pub(crate) const CASES: &[FaultCase] = &[
         check: |finding| {
             assert_eq!(finding.details["large_columns"], json!(["body"]));
             assert_eq!(finding.details["columns_behind"], json!(["flags", "folder"]));
-            // 20,000 bytes before them: 3,643 in the row's own page, 4,092 in each further.
+            // These columns start after 20,000 bytes: 3,643 on the row's own page, 4,092 on each
+            // overflow page.
             let pages = finding.details["overflow_pages_count"].as_f64().unwrap();
             assert!((4.0 - pages).abs() < 0.01, "{finding:?}");
             let time = |name: &str| finding.details[name].as_f64().unwrap();
@@ -65,7 +66,7 @@ pub(crate) const CASES: &[FaultCase] = &[
         },
         control: healthy,
         check: |finding| {
-            // Of 5,000 books of 2,000 authors.
+            // There are 5,000 books of 2,000 authors.
             assert_eq!(
                 (&finding.details["rows_count"], &finding.details["complete"]),
                 (&json!(3), &json!(true))
@@ -181,7 +182,8 @@ pub(crate) const CASES: &[FaultCase] = &[
     },
 ];
 
-/// What needs other processes, another place, a key or a query: tested elsewhere.
+/// The codes whose faults need other processes, another place, a key or a query: other files test
+/// them.
 const ELSEWHERE: &[FindingCode] = &[
     FindingCode::BusyTimeoutAbsent,
     FindingCode::CacheLarge,
@@ -223,7 +225,7 @@ const ELSEWHERE: &[FindingCode] = &[
     FindingCode::WalPinned,
 ];
 
-/// 65,000 in all.
+/// Adds books up to 65,000 in total.
 const MORE_BOOKS: &str =
     "WITH RECURSIVE n(i) AS (SELECT 5001 UNION ALL SELECT i + 1 FROM n WHERE i < 65000)
      INSERT INTO book SELECT i, i % 2000 + 1, 1900 + i % 120, 'book number ' || i FROM n";
@@ -234,7 +236,7 @@ fn assert_near(value: &Value, expected: f64, tolerance: f64) {
     assert!((value / expected - 1.0).abs() < tolerance, "{value} is not about {expected}");
 }
 
-/// A file with nothing to be said about it.
+/// Creates a file without any finding.
 pub(crate) fn healthy(path: &Path) {
     sql_on(
         path,
@@ -270,7 +272,7 @@ fn rows_and_delete(path: &Path, pragmas: &str, deleted: &str) {
     );
 }
 
-/// Mails with a body of 20,000 bytes, and what else a mail has, in this order.
+/// Creates mails with a body of 20,000 bytes, and these columns in this order.
 fn mails(path: &Path, columns: &str) {
     sql_on(
         path,
@@ -282,14 +284,14 @@ fn mails(path: &Path, columns: &str) {
     );
 }
 
-/// In the format of SQLite before 3.3.
+/// Creates a file in the format of SQLite before 3.3.
 fn legacy(path: &Path, index: &str) {
     let db = Connection::open(path).unwrap();
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_LEGACY_FILE_FORMAT, true).unwrap();
     db.execute_batch(&format!("CREATE TABLE t (x); {index}")).unwrap();
 }
 
-/// A parent as declared, and so many children of it.
+/// Creates a parent table as declared, and this number of child rows.
 fn parents(path: &Path, parent: &str, children: u32) {
     sql_on(
         path,
@@ -340,7 +342,7 @@ fn of_two_indexes_that_are_the_same_the_one_that_does_more_stays() {
         ("CREATE INDEX a ON author (name); CREATE INDEX b ON author (name)", vec!["b"]),
         ("CREATE INDEX a ON author (name); CREATE INDEX b ON author (name DESC)", vec![]),
         ("CREATE INDEX a ON author (name); CREATE INDEX b ON author (name) WHERE id > 7", vec![]),
-        // It keeps author and year unique, which the longer one does not.
+        // The first index keeps id and author unique, which the longer one does not.
         (
             "CREATE UNIQUE INDEX a ON book (id, author); CREATE INDEX b ON book (id, author, year)",
             vec![],

@@ -1,5 +1,5 @@
-//! Mends that the doctor carries out: on files that a crash left, with keys, beside programs, and
-//! such as do not help.
+//! Tests fixes that the doctor carries out: on files that a crash left behind, with keys, while
+//! programs use the file, and fixes that fail.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn fixed(
     fix(path, encryption, &ExamineOptions::default(), wanted, false)
 }
 
-/// Half a transaction and its journal, under this key.
+/// Creates a file with half a transaction and its journal, under this key.
 fn killed(fixture: &DoctorFixture, encryption: &FileEncryption) -> std::path::PathBuf {
     let (live, path) = (fixture.at("live.db"), fixture.at("a.db"));
     let (db, _) = open_connection(&live, encryption, Profile::SERVER, false, true).unwrap();
@@ -99,7 +99,8 @@ fn nothing_is_fixed_beside_a_program_or_in_a_file_that_is_broken_otherwise() {
     assert!(fs::read(&path).unwrap() == bytes);
 }
 
-/// What only the file's own program can do: its collation orders the index that is made anew.
+/// Checks a fix that only the file's own program can carry out, because its collation orders the
+/// index that VACUUM rebuilds.
 #[test]
 fn a_fix_that_fails_leaves_everything_as_it_was() {
     let fixture = DoctorFixture::new();

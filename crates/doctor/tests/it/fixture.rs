@@ -1,4 +1,4 @@
-//! A folder of files, and what the doctor says of them.
+//! Provides a directory of files for tests, and helpers that run the doctor on them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use engine::FileEncryption;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// A folder for one test.
+/// A directory for one test.
 pub(crate) struct DoctorFixture(TempDir);
 
 impl DoctorFixture {
@@ -24,7 +24,7 @@ impl DoctorFixture {
         self.0.path().join(name)
     }
 
-    /// A file that these statements make.
+    /// Creates a file with these statements.
     pub(crate) fn make(&self, name: &str, sql: &str) -> PathBuf {
         let path = self.at(name);
         sql_on(&path, sql);
@@ -32,19 +32,19 @@ impl DoctorFixture {
     }
 }
 
-/// A fault that a file can have by itself.
+/// A fault of a file that needs no other process.
 pub(crate) struct FaultCase {
     pub(crate) code: FindingCode,
-    /// Makes the file.
+    /// Creates the file with the fault.
     pub(crate) fault: fn(&Path),
-    /// Makes one as like it as can be, without the fault.
+    /// Creates a file that is as similar as possible, without the fault.
     pub(crate) control: fn(&Path),
     /// Asserts the evidence.
     pub(crate) check: fn(&DoctorFinding),
 }
 
 impl FaultCase {
-    /// The fault is found, its fix does what it says, and the control has no fault.
+    /// Checks that the fault is found, that its fix works, and that the control has no fault.
     #[track_caller]
     pub(crate) fn check(&self) {
         let fixture = DoctorFixture::new();
@@ -73,7 +73,7 @@ impl FaultCase {
 }
 
 impl FaultCase {
-    /// `fix` does the same, and can be taken back.
+    /// Checks that `fix` works, too, and can be undone.
     #[track_caller]
     fn check_fix(&self, path: &Path, finding: &DoctorFinding) {
         let options = ExamineOptions::default();
@@ -97,7 +97,8 @@ impl FaultCase {
     }
 }
 
-/// Does what a finding says, if that can be executed. Then the file is whole, and its views work.
+/// Carries out the fix of a finding, if it can be executed, and checks that the file is intact and
+/// its views work.
 #[track_caller]
 pub(crate) fn apply_fix(path: &Path, fix: &Fix) {
     match fix {
@@ -124,12 +125,12 @@ pub(crate) fn sql_on(path: &Path, sql: &str) {
     db.close().unwrap();
 }
 
-/// What the doctor says of a file that is not encrypted.
+/// Examines a file that is not encrypted.
 pub(crate) fn report(path: &Path) -> DoctorReport {
     examine(path, &FileEncryption::None, &ExamineOptions::default()).unwrap()
 }
 
-/// The one finding of this code.
+/// Returns the only finding with this code.
 #[track_caller]
 pub(crate) fn the(report: &DoctorReport, code: FindingCode) -> DoctorFinding {
     let mut found = report.findings.iter().filter(|finding| finding.code == code);
@@ -138,7 +139,7 @@ pub(crate) fn the(report: &DoctorReport, code: FindingCode) -> DoctorFinding {
     finding.clone()
 }
 
-/// The codes that were found, in order.
+/// Returns the codes that were found, in order.
 pub(crate) fn codes(report: &DoctorReport) -> Vec<FindingCode> {
     report.findings.iter().map(|finding| finding.code).collect()
 }
@@ -147,7 +148,7 @@ pub(crate) fn codes(report: &DoctorReport) -> Vec<FindingCode> {
 pub(crate) struct SqliteShell(Child);
 
 impl SqliteShell {
-    /// Returns when these statements have run.
+    /// Starts the shell, and returns when these statements have run.
     pub(crate) fn start(path: &Path, sql: &str) -> Self {
         let mut shell = Command::new("sqlite3");
         shell.args(["-batch", "-bail"]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -170,7 +171,7 @@ impl SqliteShell {
 
 impl Drop for SqliteShell {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The shell may have ended on its own.
         drop(self.0.kill());
         drop(self.0.wait());
     }

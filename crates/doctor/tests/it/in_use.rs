@@ -1,4 +1,5 @@
-//! Files that other processes have open, and what they keep each other from.
+//! Tests the findings about files that other processes have open, and about processes that block
+//! others.
 
 use std::fs::{self, File};
 use std::process::Command;
@@ -8,12 +9,13 @@ use doctor::{FindingCode, Severity, file_holders};
 
 use crate::fixture::{DoctorFixture, SqliteShell, apply_fix, codes, report, the};
 
-/// 20 MB in a table `t`.
+/// The statement that inserts 20 MB into a table `t`.
 const ROWS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
      INSERT INTO t SELECT printf('%01000d', i) FROM n;";
-/// So many are started one after the other.
+/// The number of children that are started one after the other.
 const CHILDREN: usize = 20;
-/// Looked through for the program of each, which takes some milliseconds.
+/// The number of directories in which each child searches for its program, which takes some
+/// milliseconds.
 const FOLDERS: usize = 60_000;
 
 #[test]
@@ -30,7 +32,7 @@ fn who_keeps_the_write_lock_is_named() {
         assert_eq!(finding.details["process"]["name"], "sqlite3", "{finding:?}");
         let lock = if journal == "WAL" { "wal_write" } else { "reserved" };
         assert!(finding.details["locks"].to_string().contains(lock), "{finding:?}");
-        // What is in the file can still be read.
+        // The content of the file can still be read.
         assert!(held.skipped.is_empty(), "{held:#?}");
 
         shell.run("COMMIT;");
@@ -57,7 +59,7 @@ fn a_reader_that_stays_is_named_where_it_holds_writers_up() {
 fn a_file_that_is_written_now_says_who_and_skips_the_rest() {
     let fixture = DoctorFixture::new();
     let path = fixture.make("a.db", "CREATE TABLE t (x)");
-    // More pages than the cache holds: they are written before the commit.
+    // These are more pages than the cache can hold: they are written before the commit.
     let sql = format!("PRAGMA cache_size = 2; BEGIN; {ROWS}");
     let _shell = SqliteShell::start(&path, &sql);
     let report = report(&path);
@@ -71,7 +73,7 @@ fn a_reader_that_pins_the_wal_is_named() {
     let path = fixture.make("a.db", "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
     let mut reader = SqliteShell::start(&path, "SELECT 1;");
     let mut writer = SqliteShell::start(&path, ROWS);
-    // The WAL has gone into the file: its reader pins nothing.
+    // The whole WAL is in the file, so its reader pins nothing.
     reader.run("BEGIN; SELECT count(*) FROM t;");
     assert!(!codes(&report(&path)).contains(&FindingCode::WalPinned));
 
@@ -92,7 +94,7 @@ fn a_wal_that_nobody_checkpoints_is_found() {
     let _shell = SqliteShell::start(&path, &format!("PRAGMA wal_autocheckpoint = 0; {ROWS}"));
     let finding = the(&report(&path), FindingCode::WalLarge);
     assert_eq!(finding.details["copied"], false);
-    // A reader of the newest state pins nothing.
+    // A reader of the newest snapshot pins nothing.
     let reader = SqliteShell::start(&path, "BEGIN; SELECT count(*) FROM t;");
     let found = codes(&report(&path));
     assert!(
@@ -118,7 +120,7 @@ fn what_a_killed_process_left_is_found() {
     assert_eq!(finding.details["wal_bytes"], fs::metadata(fixture.at("wal.db-wal")).unwrap().len());
 
     let path = fixture.make("journal.db", &format!("CREATE TABLE t (x); {ROWS}"));
-    // More pages than the cache holds are written before the commit.
+    // More pages than the cache can hold are written before the commit.
     let spill = "PRAGMA cache_size = 10; BEGIN; UPDATE t SET x = x || '!';";
     let shell = SqliteShell::start(&path, spill);
     assert!(!codes(&report(&path)).contains(&FindingCode::HotJournal));
@@ -126,7 +128,7 @@ fn what_a_killed_process_left_is_found() {
     let found = report(&path);
     let finding = the(&found, FindingCode::HotJournal);
     assert_eq!(finding.severity, Severity::Error);
-    // The content is looked at as it will be, and not rolled back by us.
+    // The content is checked as it will be after the recovery, but the doctor does not roll back.
     assert!(found.skipped.is_empty() && found.integrity.complete, "{found:#?}");
     assert!(finding.evidence.iter().any(|it| it.contains("tried in memory")), "{finding:?}");
     assert!(fs::metadata(fixture.at("journal.db-journal")).unwrap().len() > 1_000_000);
@@ -134,7 +136,8 @@ fn what_a_killed_process_left_is_found() {
     assert!(!codes(&report(&path)).contains(&FindingCode::HotJournal));
 }
 
-/// As browsers have their files: nothing is wrong, and nobody is to be ended.
+/// Checks files that a program keeps locked, as browsers do: this is not a fault, and no process
+/// must end.
 #[test]
 fn a_program_that_keeps_its_file_for_itself_is_no_fault() {
     let fixture = DoctorFixture::new();
@@ -150,7 +153,7 @@ fn a_program_that_keeps_its_file_for_itself_is_no_fault() {
         let finding = the(&report, FindingCode::ExclusiveMode);
         assert_eq!(finding.details["process"]["pid"], shell.pid(), "{finding:?}");
         assert_eq!(report.severity(), Some(Severity::Info), "{report:#?}");
-        // With a WAL, it is seen as it would be recovered.
+        // With a WAL, the file is read as it would be recovered.
         assert_eq!(report.integrity.complete, journal == "WAL", "{report:#?}");
     }
 }
@@ -196,7 +199,8 @@ fn a_rollback_journal_is_named_by_how_many_use_it() {
 fn a_child_that_is_just_being_started_is_not_a_holder() {
     let fixture = DoctorFixture::new();
     let path = fixture.make("open.db", "CREATE TABLE t (x)");
-    // A child has this open, too, until its program runs, and it looks for that in every folder.
+    // A child has this file open, too, until its program runs, and it searches every directory for
+    // that.
     let open = File::open(&path).unwrap();
     let folders = "x:".repeat(FOLDERS) + "/usr/bin:/bin";
     thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! What is broken in a file: each is found, as `PRAGMA integrity_check` finds it and beyond, and a
-//! healthy file like it is not called broken.
+//! Tests the findings about damage: `PRAGMA integrity_check` finds it, or the doctor finds more,
+//! and a similar healthy file is not reported as damaged.
 
 use std::fs;
 use std::path::Path;
@@ -117,7 +117,7 @@ fn checked(path: &Path) {
     sql_on(path, "CREATE TABLE t (x CHECK (x > 0)); INSERT INTO t VALUES (1)");
 }
 
-/// A table on page 2, its index on page 3.
+/// Creates a table on page 2 and its index on page 3.
 fn needles(path: &Path) {
     sql_on(
         path,
@@ -143,7 +143,7 @@ fn viewed(path: &Path) {
     sql_on(path, "CREATE TABLE t (x); CREATE VIEW v AS SELECT x FROM t");
 }
 
-/// A full-text index of a table, kept up to date by a trigger for inserts alone.
+/// Creates a full-text index of a table, which a trigger updates only for inserts.
 fn searched(path: &Path) {
     sql_on(
         path,
@@ -171,14 +171,14 @@ fn each_fault_is_found_and_its_control_is_not() {
     }
 }
 
-/// What SQLite itself says of a file.
+/// Checks whether SQLite itself finds the file intact.
 fn is_ok(path: &Path) -> bool {
     let db = Connection::open(path).unwrap();
     let said = db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
     said.is_ok_and(|said| said == "ok")
 }
 
-/// Ordinary inserts would take that page for theirs.
+/// Checks a page that ordinary inserts would use as a free one.
 #[test]
 fn a_page_that_is_in_use_and_free_is_found() {
     let fixture = DoctorFixture::new();
@@ -207,7 +207,7 @@ fn an_r_tree_out_of_step_is_found() {
     assert_eq!(the(&report(&path), FindingCode::VirtualTableBroken).details["module"], "rtree");
 }
 
-/// The restored backup of a file, beside the WAL that the file had.
+/// Restores the backup of a file next to the WAL that the file had.
 #[test]
 fn a_wal_of_another_file_is_not_called_a_broken_file() {
     let fixture = DoctorFixture::new();
@@ -266,7 +266,7 @@ fn another_name_of_the_file_is_told() {
     let finding = the(&report(&path), FindingCode::HardLinked);
     assert!(finding.details["other_names"].to_string().contains("b.db"), "{finding:?}");
 
-    // Half a transaction, whose journal has the other name.
+    // The file contains half a transaction, whose journal is next to the other name.
     sql_on(&path, "PRAGMA journal_mode = DELETE");
     drop(SqliteShell::start(
         &path,
@@ -299,14 +299,14 @@ fn a_pipe_beside_the_file_holds_nobody_up() {
     }
 }
 
-/// With so many milliseconds.
+/// Examines the file within this number of milliseconds.
 fn report_within(path: &Path, budget: u64) -> doctor::DoctorReport {
     let options =
         ExamineOptions { time_limit: Duration::from_millis(budget), ..ExamineOptions::default() };
     examine(path, &FileEncryption::None, &options).unwrap()
 }
 
-/// Neither many tables nor a small budget is a fault of the file.
+/// Checks that neither many tables nor a short time limit is reported as a fault of the file.
 #[test]
 fn time_is_never_a_fault() {
     let fixture = DoctorFixture::new();
@@ -316,14 +316,14 @@ fn time_is_never_a_fault() {
     for budget in [1, 10, 50, 200] {
         let found = report_within(&path, budget);
         assert_eq!(codes(&found), [] as [FindingCode; 0], "{budget} ms: {found:#?}");
-        // What there was no time for is said.
+        // Checks that were skipped for lack of time are listed.
         let is_silent = found.skipped.is_empty() && found.integrity.unchecked.is_empty();
         assert!(found.integrity.complete || !is_silent, "{budget} ms: {found:#?}");
     }
     assert!(report_within(&path, 60_000).integrity.complete);
 }
 
-/// What only the file's own program has: a collation (Anki's), a function, a tokenizer.
+/// Checks parts that only a file's own program has: a collation (Anki's), a function, a module.
 #[test]
 fn what_this_sqlite_has_not_is_said_and_no_fault() {
     let fixture = DoctorFixture::new();
@@ -351,7 +351,7 @@ fn what_this_sqlite_has_not_is_said_and_no_fault() {
     }
 }
 
-/// References to what is in no file of ours, and 0 for none: Fossil's files.
+/// Checks references to tables in other files, and 0 for no reference, as in Fossil's files.
 #[test]
 fn references_as_documentation_are_no_error() {
     let fixture = DoctorFixture::new();
@@ -369,7 +369,7 @@ fn references_as_documentation_are_no_error() {
     the(&found, FindingCode::ForeignKeyParentAbsent);
 }
 
-/// An index that a view names, and one that a foreign key needs.
+/// Checks an index that a view names, and one that a foreign key needs.
 #[test]
 fn an_index_that_is_needed_is_not_dropped() {
     let fixture = DoctorFixture::new();

@@ -1,4 +1,5 @@
-//! A program's log as a whole: which indexes it wants, which not, and what could not be asked.
+//! Tests the advice for a program's whole log: indexes that it needs, indexes that do not pay off,
+//! and statements that cannot be run.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -75,7 +76,7 @@ fn one_index_serves_what_several_queries_want() {
     assert!(missing(&again).is_empty(), "{again:#?}");
 }
 
-/// What is asked once and written a thousand times as often.
+/// Checks a query whose table is written a thousand times as often as it is read.
 #[test]
 fn an_index_that_costs_more_than_it_saves_is_not_advised() {
     let fixture = DoctorFixture::new();
@@ -106,13 +107,13 @@ fn times_of_the_log_rank_and_a_value_that_never_changes_makes_an_index_partial()
     assert!(load.timed);
     assert_eq!(load.queries[0].logged_us, Some(900_000.0));
     assert_eq!(load.queries[0].time_ratio, Some(0.9));
-    // With another value each time it is a parameter, whatever stands in the log.
+    // If the value differs between the calls, it is a parameter, even if the log shows a literal.
     let log = "SELECT * FROM item WHERE done = 0 ORDER BY at\n\
                SELECT * FROM item WHERE done = 1 ORDER BY at\n";
     assert!(!missing(&report(&path, log)).contains(&partial.to_owned()));
 }
 
-/// Statements of a log are never carried out, whatever they are.
+/// Checks that statements of a log never change anything.
 #[test]
 fn a_log_from_strangers_does_nothing() {
     let fixture = DoctorFixture::new();
@@ -141,7 +142,7 @@ fn a_log_from_strangers_does_nothing() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
-/// A server's file, which nothing may be tried on.
+/// Checks a server's file, which is in use, so that no index can be tried on it.
 #[test]
 fn of_a_file_in_use_the_planner_tells_what_an_index_would_serve() {
     let fixture = DoctorFixture::new();

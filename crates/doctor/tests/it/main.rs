@@ -1,5 +1,5 @@
-//! The doctor on files that these tests make, one per finding, with and without the fault; and what
-//! it does to files in use: nothing.
+//! Tests the doctor on files that these tests create, one per finding, with and without the fault,
+//! and checks that it does not change files in use.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod connection;

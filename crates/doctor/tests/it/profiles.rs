@@ -1,4 +1,4 @@
-//! Files that nobody here made: those of a browser's profile.
+//! Tests the doctor on files of another program: those of a browser's profile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use rusqlite::Connection;
 
 use crate::fixture::{DoctorFixture, report};
 
-/// SQLite's files in a folder and those in it.
+/// Collects the SQLite files in a directory and its subdirectories.
 fn databases(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
@@ -21,7 +21,7 @@ fn databases(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What SQLite says of a copy.
+/// Checks whether SQLite finds a copy of the file intact.
 fn is_ok(path: &Path, copy: &Path) -> bool {
     for suffix in ["", "-wal", "-journal"] {
         let with = |path: &Path| PathBuf::from(format!("{}{suffix}", path.display()));

@@ -1,4 +1,4 @@
-//! The missing index of a query, and the queries that miss none.
+//! Tests the advice about the missing index of a query, and queries that need no index.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn report(path: &Path, query: &str) -> DoctorReport {
     examine(path, &FileEncryption::None, &options).unwrap()
 }
 
-/// Asserts which index is proposed, and that it does what is said once it is there.
+/// Asserts which index is advised, and that it has the expected effect once it exists.
 #[track_caller]
 fn check_missing(query: &str, expected: &str) {
     let fixture = DoctorFixture::new();
@@ -56,7 +56,7 @@ fn the_index_that_the_planner_would_take_is_proposed() {
     );
 }
 
-/// A generated column, an expression, a LIKE, an order that goes both ways.
+/// Checks a generated column, an expression, a LIKE, and an order with mixed directions.
 #[test]
 fn an_index_has_the_shape_of_its_query() {
     let fixture = DoctorFixture::new();
@@ -91,7 +91,7 @@ fn an_index_has_the_shape_of_its_query() {
         let found = report(&path, query);
         let finding = the(&found, FindingCode::QueryIndexMissing);
         assert_eq!(finding.fix, Fix::Sql(format!("CREATE INDEX {expected};")), "{query}");
-        // Tried on the file, which has no such index afterwards.
+        // The index was tried on the file, which does not contain it afterwards.
         let number = |name: &str| finding.details[name].as_f64().unwrap();
         assert!(number("after_steps_count") < number("before_steps_count") / 5.0, "{finding:?}");
         assert!(number("index_bytes") > 100_000.0, "{finding:?}");
@@ -109,7 +109,7 @@ fn blobs_and_texts_that_are_none_are_no_trouble() {
     );
     let found = report(&path, "SELECT id FROM t WHERE a = ?1 AND b = ?2 AND c IS NULL");
     let finding = the(&found, FindingCode::QueryIndexMissing);
-    // Of these three only `a` tells rows apart.
+    // Of these three columns, only `a` is selective.
     assert_eq!(finding.fix, Fix::Sql("CREATE INDEX t_a ON t (a);".to_owned()));
     assert!(found.skipped.is_empty(), "{found:#?}");
 }

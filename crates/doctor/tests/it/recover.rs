@@ -1,5 +1,5 @@
-//! `recover`: of a whole file everything, of a damaged one all that is not on the damaged pages; and
-//! the damaged file as it was.
+//! Tests `recover`: it saves everything of an intact file, and of a damaged one everything outside
+//! the damaged pages; the damaged file is not changed.
 
 mod damage;
 mod subject;
@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use crate::fixture::{DoctorFixture, SqliteShell};
 use subject::{ciphers, connect, dump, fill, folder, key, key_of, make};
 
-/// Recovers into `out`, and says that nothing else of the folder changed.
+/// Recovers into `out`, and checks that nothing else in the directory changed.
 #[track_caller]
 fn recovered(path: &Path, encryption: &FileEncryption) -> (RecoverReport, Connection) {
     let before = folder(path);
@@ -186,7 +186,7 @@ fn no_other_file_is_replaced_and_no_open_one_is_read() {
     is_whole(&try_it().unwrap());
 }
 
-/// A schema is a program: this one tries to write a file of its own.
+/// Checks a schema with malicious statements: this one tries to write a file of its own.
 #[test]
 fn what_the_schema_says_opens_no_other_file() {
     let fixture = DoctorFixture::new();

@@ -1,4 +1,4 @@
-//! What cannot be examined, says why.
+//! Tests that files that cannot be examined are refused with a reason.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -67,7 +67,7 @@ fn a_list_of_free_pages_that_is_wrong_is_found() {
     }
 }
 
-/// Bytes that look like nothing.
+/// Returns pseudorandom bytes.
 fn noise(count: usize) -> Vec<u8> {
     let mut state = 0x1234_5678_u32;
     let next = || {

@@ -1,4 +1,4 @@
-//! Nothing about a file changes by looking at it.
+//! Tests that an examination changes nothing about a file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use doctor::{FileOpenMode, FindingCode};
 use crate::findings::healthy;
 use crate::fixture::{DoctorFixture, SqliteShell, codes, report};
 
-/// Content and times of everything in a folder, and its own.
+/// Returns the content and times of all files in a directory, and the time of the directory.
 fn state(folder: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
     let mut state = BTreeMap::new();
     let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();

@@ -1,4 +1,4 @@
-//! What is seen of a database while others use it.
+//! Tests the figures that are collected while other processes use a database.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn commits_are_counted_in_either_journal() {
     for journal in ["DELETE", "WAL"] {
         let sql = format!("PRAGMA journal_mode = {journal}; CREATE TABLE t (x)");
         let path = fixture.make(journal, &sql);
-        // The WAL's index goes with the last connection.
+        // The WAL's index is deleted with the last connection.
         let mut shell = SqliteShell::start(&path, "SELECT count(*) FROM t;");
         let mut watch = FileWatcher::new(&path).unwrap();
         assert_eq!(watch.observe(INTERVAL).unwrap().commits_count, Some(0), "{journal}");

@@ -1,4 +1,4 @@
-//! The committed frames of a WAL, read without the database's key: its checksums are of the
+//! Reads the committed frames of a WAL without the database's key: the checksums cover the
 //! ciphertext (<https://sqlite.org/fileformat2.html#walformat>).
 
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use crate::system::side_files::side_file_path;
 
 const WAL_HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
-/// The lowest bit says in which byte order checksums are computed.
+/// The magic number of a WAL; its lowest bit gives the byte order in which checksums are computed.
 const WAL_MAGIC: u32 = 0x377f_0682;
 
-/// Another one each time that a WAL is begun again: its salts are random.
+/// The header of a WAL, which is another one after each restart, because its salts are random.
 pub(super) type WalHeader = [u8; WAL_HEADER_BYTES];
 
-/// `None` while the WAL is empty.
+/// Reads the header of a WAL. Returns `None` while the WAL is empty.
 pub(super) fn read_wal_header(database: &Path, wal: &File) -> Result<Option<WalHeader>> {
     let mut header = [0; WAL_HEADER_BYTES];
     match wal.read_exact_at(&mut header, 0) {
@@ -32,14 +32,14 @@ pub(super) fn read_wal_header(database: &Path, wal: &File) -> Result<Option<WalH
 #[derive(Default)]
 pub(super) struct CommittedFrames {
     pub(super) page_bytes: u32,
-    /// Where in the WAL the latest content of each page is.
+    /// The position in the WAL of the latest content of each page.
     pub(super) pages: BTreeMap<u32, u64>,
-    /// Of the database after the last commit; `None` if nothing is committed.
+    /// The number of pages of the database after the last commit; `None` if nothing is committed.
     pub(super) database_pages: Option<u32>,
 }
 
-/// Reads as far as checksums and salts are right, and keeps what was committed. `on_frame` is
-/// called with the length of each frame.
+/// Reads frames as long as their checksums and salts are right, and keeps the committed ones.
+/// `on_frame` is called with the length of each frame.
 pub(super) fn read_frames<E: From<Error>>(
     database: &Path,
     wal: &File,
@@ -55,7 +55,7 @@ pub(super) fn read_frames<E: From<Error>>(
     let page_bytes = u32_at(&header, 8);
     let mut frames = CommittedFrames { page_bytes, ..CommittedFrames::default() };
     let mut uncommitted = BTreeMap::new();
-    // As long as it is now: a writer may append faster than this reads.
+    // The length is that of this moment, because a writer may append faster than this reads.
     let length = wal.metadata().map_err(io(&path))?.len();
     let mut start = wal;
     start.seek(SeekFrom::Start(WAL_HEADER_BYTES as u64)).map_err(io(&path))?;
@@ -89,14 +89,15 @@ pub(super) fn read_frames<E: From<Error>>(
     Ok(frames)
 }
 
-/// <https://sqlite.org/fileformat2.html#checksum_algorithm>
+/// The checksum of a WAL: <https://sqlite.org/fileformat2.html#checksum_algorithm>
 struct WalChecksum {
     is_big_endian: bool,
     sums: (u32, u32),
 }
 
 impl WalChecksum {
-    /// `None` if it is no WAL's header, or a torn one.
+    /// Begins the checksum with a WAL's header. Returns `None` if the header is torn, or not that
+    /// of a WAL.
     fn from_header(header: &WalHeader) -> Option<Self> {
         let magic = u32_at(header, 0);
         let page_bytes = u32_at(header, 8);
@@ -127,7 +128,7 @@ impl WalChecksum {
     }
 }
 
-/// Numbers in a WAL are big-endian.
+/// Reads a number, which is big-endian in a WAL.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }

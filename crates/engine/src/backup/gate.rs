@@ -1,16 +1,16 @@
-//! Who may start a WAL again while its database is copied, and for how long that waits.
+//! Keeps a WAL from being restarted while its database is copied, for a limited time.
 //!
-//! A copy needs a WAL that is not moved into its file and started again meanwhile. Whoever copies
-//! holds a shared `flock` on the WAL, and whoever is about to move it an exclusive one. Both are
-//! taken by any process, and end with it. SQLite has no locks of its own on that file.
+//! A copy needs a WAL that is not moved into its file and restarted during the copy. A copy holds a
+//! shared `flock` on the WAL, and a process that is about to move the WAL an exclusive one. Any
+//! process can take these locks, and they end with it. SQLite has no locks of its own on that file.
 //!
-//! A copy may stall: its process is stopped, or its disk hangs. So it has to show that it goes on,
-//! by a heartbeat (`heartbeat.rs`), and is ignored when it does not.
+//! A copy may stall: its process is stopped, or its disk hangs. So it must show its progress by a
+//! heartbeat (`heartbeat.rs`), and is ignored if it does not.
 //!
 //! # Invariants
-//! - Nobody waits for a copy that has made no progress for [`STALLED_AFTER`].
-//! - What is lost when a lock is ignored is that copy, and nothing else: a copy checks at its end
-//!   whether the WAL is still the same.
+//! - No process waits for a copy that has made no progress for [`STALLED_AFTER`].
+//! - Ignoring a lock costs only that copy: a copy checks at its end whether the WAL is still the
+//!   same.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -24,14 +24,14 @@ use crate::system::clock;
 use crate::system::directory_lock::is_unsupported;
 use crate::system::side_files::side_file_path;
 
-/// A copy without a heartbeat for so long is ignored.
+/// The time after which a copy without a heartbeat is ignored.
 const STALLED_AFTER: Duration = Duration::from_secs(30);
-/// How long a copy waits for a checkpoint that is under way. One that takes longer, or whose
-/// process is stopped, may go on next to the copy.
+/// The time that a copy waits for a running checkpoint. A checkpoint that takes longer, or whose
+/// process is stopped, may continue during the copy.
 const CHECKPOINT_WAIT_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Entered by whoever moves a WAL into its file; closed while somebody copies both.
+/// The lock that a checkpoint takes to move a WAL into its file, and that a copy of both blocks.
 pub(crate) struct WalLock {
     database: PathBuf,
     wal: Arc<File>,
@@ -41,25 +41,26 @@ pub(crate) struct WalLock {
 
 #[derive(Default)]
 struct WalLockState {
-    /// How many are inside; a `flock` is one for all of this process.
+    /// The number of guards that exist; a `flock` is shared by all of this process.
     inside_count: u32,
-    /// The copy that was in the way at the last attempt to enter.
+    /// The copy that blocked the last attempt to take the lock.
     copy: Option<WaitedForCopy>,
 }
 
 struct WaitedForCopy {
-    /// `None`: it has written none, because it has just begun, or may not.
+    /// The time of the last heartbeat; `None` if the copy has written none, because it has just
+    /// begun or may not write.
     heartbeat: Option<SystemTime>,
     heartbeat_seen_at: Instant,
-    /// Its command and process, once it counts as stalled.
+    /// The command and process of the copy, once it counts as stalled.
     stalled_copier: Option<Arc<str>>,
 }
 
-/// The WAL may be moved until this is dropped.
+/// A guard that allows moving the WAL until it is dropped.
 pub(crate) struct CheckpointGuard(Option<Arc<WalLock>>);
 
 impl CheckpointGuard {
-    /// For a database that has no WAL.
+    /// Creates a guard for a database that has no WAL.
     pub(crate) fn for_missing_wal() -> Self {
         Self(None)
     }
@@ -75,7 +76,7 @@ impl WalLock {
         Arc::new(Self { database, wal, stalled_after, state })
     }
 
-    /// `None`: a copy is being made, and goes on.
+    /// Takes the lock for a checkpoint. Returns `None` while a copy makes progress.
     pub(crate) fn try_lock_for_checkpoint(self: &Arc<Self>) -> Option<CheckpointGuard> {
         let mut state = self.state();
         if state.inside_count == 0
@@ -88,8 +89,8 @@ impl WalLock {
         Some(CheckpointGuard(Some(Arc::clone(self))))
     }
 
-    /// The command and process of a copy that was in the way, and has stalled. Looks again whether
-    /// it still has.
+    /// Returns the command and process of a stalled copy that blocked the lock. Checks again
+    /// whether it is still stalled.
     pub(crate) fn stalled_copy(&self) -> Option<Arc<str>> {
         let mut state = self.state();
         state.copy.as_ref()?;
@@ -99,9 +100,9 @@ impl WalLock {
         state.stalled_copier()
     }
 
-    /// Takes the file's lock for this process. `false`: a copy has it.
+    /// Takes the file's lock for this process. Returns `false` if a copy has it.
     fn try_lock_file(&self, state: &mut WalLockState) -> bool {
-        // Where there are no such locks, a copy has none either.
+        // On file systems without such locks, a copy has none either.
         let is_copied = matches!(self.wal.try_lock(), Err(TryLockError::WouldBlock));
         if is_copied {
             self.check_heartbeat(state);
@@ -162,8 +163,8 @@ impl Drop for CheckpointGuard {
     }
 }
 
-/// Opens the WAL and closes its gate, until the file is dropped; waits for a checkpoint that is
-/// under way. `None` if there is no WAL.
+/// Opens the WAL and locks it for a copy, until the file is dropped; waits for a running
+/// checkpoint. Returns `None` if there is no WAL.
 pub(super) fn lock_for_copy(database: &Path) -> Result<Option<File>> {
     let path = side_file_path(database, "-wal");
     let wal = match File::open(&path) {
@@ -179,7 +180,7 @@ pub(super) fn lock_for_copy(database: &Path) -> Result<Option<File>> {
             Err(TryLockError::Error(error)) if !is_unsupported(&error) => {
                 return Err(io(&path)(error));
             }
-            // Without the lock a copy is as whole, and may have to begin again.
+            // Without the lock, a copy is just as consistent, but may have to start again.
             _ => return Ok(Some(wal)),
         }
     }
@@ -262,7 +263,7 @@ mod tests {
         let file = side_file_path(&rig.database, HEARTBEAT_SUFFIX);
         for second in 1..5 {
             heartbeat.beat();
-            // As if a second had passed.
+            // The file's time is set as if a second had passed.
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
             File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
             assert!(gate.try_lock_for_checkpoint().is_none());
@@ -289,7 +290,7 @@ mod tests {
         fs::remove_file(&file).unwrap();
         fs::create_dir(&file).unwrap();
         assert_eq!(&*heartbeat::copier_of(&rig.database), "an unknown process");
-        // Neither a copy nor an opening fails for it.
+        // Neither a copy nor opening the database fails because of it.
         drop(CopyHeartbeat::begin(&rig.database, "a test"));
         super::super::remove_heartbeat(&rig.database);
     }

@@ -1,8 +1,8 @@
-//! A file next to a database that is being copied, by which its copy shows that it goes on: Format
-//! 18, "Heartbeat".
+//! Maintains the file next to a database by which a copy of it shows its progress: Format 18,
+//! "Heartbeat".
 //!
-//! Whoever waits for the copy compares the file's time with that of its own last look, by its own
-//! clock: the clocks of the two need not agree.
+//! A process that waits for the copy compares the file's time with the one that it saw last, and
+//! measures the interval by its own clock: the clocks of the two need not agree.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,10 +15,10 @@ use rustix::fs::OFlags;
 
 use crate::system::side_files::{HEARTBEAT_SUFFIX, open_regular, remove_if_there, side_file_path};
 
-/// More of the file is not read.
+/// The number of bytes of the file that are read at most.
 const TEXT_BYTES_MAX: u64 = 256;
 
-/// The copy's side. Removes the file when it is dropped.
+/// The heartbeat that a copy writes; the file is removed when this is dropped.
 pub(super) struct CopyHeartbeat<'a> {
     database: &'a Path,
     copier: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct CopyHeartbeat<'a> {
 }
 
 impl<'a> CopyHeartbeat<'a> {
-    /// `copier`: the command that copies.
+    /// Writes the first heartbeat of a copy. `copier` is the command that copies.
     pub(super) fn begin(database: &'a Path, copier: &'a str) -> Self {
         let mut heartbeat = Self { database, copier, is_written: false };
         heartbeat.beat();
@@ -36,7 +36,7 @@ impl<'a> CopyHeartbeat<'a> {
     pub(super) fn beat(&mut self) {
         match self.write() {
             Ok(()) => self.is_written = true,
-            // The copy goes on; if it takes long, it may be ignored.
+            // The copy continues; if it takes long, it may be ignored.
             Err(error) => {
                 let path = self.database.display();
                 tracing::debug!(%path, %error, "cannot write the heartbeat of a copy");
@@ -48,7 +48,8 @@ impl<'a> CopyHeartbeat<'a> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         let path = side_file_path(self.database, HEARTBEAT_SUFFIX);
         let mut options = File::options();
-        // By its name each time: another copy of the same database may have removed it.
+        // The file is opened by its name each time: another copy of the same database may have
+        // removed it.
         let options = options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = options.custom_flags(flags).open(path)?;
         writeln!(file, "{}, process {}", self.copier, std::process::id())
@@ -63,19 +64,19 @@ impl Drop for CopyHeartbeat<'_> {
     }
 }
 
-/// Removes what a copy that was killed has left. One that goes on writes it again.
+/// Removes the heartbeat that a killed copy has left. A running copy writes it again.
 pub(crate) fn remove_heartbeat(database: &Path) {
     if let Err(error) = remove_if_there(&side_file_path(database, HEARTBEAT_SUFFIX)) {
         tracing::debug!(%error, "cannot remove a heartbeat");
     }
 }
 
-/// When a copy of this database was last seen to go on, by the clock of the file system.
+/// Returns the time of the last heartbeat of a copy of this database, by the file system's clock.
 pub(super) fn time_of_last(database: &Path) -> Option<SystemTime> {
     side_file_path(database, HEARTBEAT_SUFFIX).symlink_metadata().ok()?.modified().ok()
 }
 
-/// The command and the process that copy this database, as the last heartbeat says.
+/// Returns the command and the process that copy this database, according to the last heartbeat.
 pub(super) fn copier_of(database: &Path) -> Arc<str> {
     let mut text = String::new();
     let read = open_regular(&side_file_path(database, HEARTBEAT_SUFFIX))

@@ -1,4 +1,4 @@
-//! The files that are copied, and what shows that they are still the same.
+//! Opens the files that are copied, and detects whether they have changed.
 
 use std::fs::{self, File, Metadata};
 use std::io::ErrorKind;
@@ -13,13 +13,13 @@ use crate::error::{Result, io};
 use crate::system::clock;
 use crate::system::side_files::side_file_path;
 
-/// A file system's clock ticks a hundred times a second on Linux, or more often. A file that was
-/// left alone for two ticks gets another time with its next change.
+/// The time of two ticks of a file system's clock, which ticks a hundred times a second on Linux,
+/// or more often. A file that was unchanged for two ticks gets another time with its next change.
 const TICKS: Duration = Duration::from_millis(20);
-/// The same on file systems that keep whole seconds, or every second one.
+/// The time of two ticks on file systems that keep whole seconds, or every second one.
 const COARSE_TICKS: Duration = Duration::from_secs(4);
 
-/// A database with its WAL. The WAL's gate is closed until this is dropped.
+/// A database with its WAL, opened for a copy. The WAL stays locked until this is dropped.
 pub(super) struct CopySource<'a> {
     pub(super) path: &'a Path,
     pub(super) file: File,
@@ -27,18 +27,18 @@ pub(super) struct CopySource<'a> {
     commits: CommitLocation,
 }
 
-/// Where commits are, and what is different once they are elsewhere.
+/// The location of the commits, with a value that differs once they are elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 enum CommitLocation {
-    /// In the WAL until it is started again, which gives it another header. Until then whatever
-    /// changes in the file is in the WAL, too.
+    /// The commits are in the WAL until it is restarted, which gives it another header. Until then,
+    /// every change of the file is in the WAL, too.
     InWal(WalHeader),
-    /// All in the file, with nothing in the WAL.
+    /// All commits are in the file, and none in the WAL.
     InFile { bytes: u64, changed_at: SystemTime },
 }
 
 impl<'a> CopySource<'a> {
-    /// Waits for a checkpoint that is under way.
+    /// Opens the files, after waiting for a running checkpoint.
     pub(super) fn open(path: &'a Path) -> Result<Self> {
         let wal = lock_for_copy(path)?;
         let file = File::open(path).map_err(io(path))?;
@@ -50,8 +50,8 @@ impl<'a> CopySource<'a> {
         Ok(Self { path, file, wal, commits: state })
     }
 
-    /// Whether all that was read since the beginning is of one state: neither file was replaced,
-    /// and what was committed is still where it was.
+    /// Checks whether everything that was read since the beginning is of one state: neither file
+    /// was replaced, and the commits are still where they were.
     pub(super) fn is_unchanged(&self) -> Result<bool> {
         let wal_path = side_file_path(self.path, "-wal");
         let (Some(file), wal) = (metadata(self.path)?, metadata(&wal_path)?) else {
@@ -92,15 +92,15 @@ impl CommitLocation {
     }
 }
 
-/// How long the ticks after that time still last. If it is yet to come, by another clock than this
-/// machine's, it counts as now.
+/// Returns how long the ticks after a time still last. A time in the future, from another machine's
+/// clock, counts as now.
 fn rest_of_ticks(time: SystemTime) -> Duration {
     let since_1970 = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let ticks = if since_1970.subsec_nanos() == 0 { COARSE_TICKS } else { TICKS };
     ticks.saturating_sub(clock::age_of(time).unwrap_or_default())
 }
 
-/// `None` if there is no such file.
+/// Returns the metadata of a file, or `None` if it does not exist.
 fn metadata(path: &Path) -> Result<Option<Metadata>> {
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -108,7 +108,7 @@ fn metadata(path: &Path) -> Result<Option<Metadata>> {
     }
 }
 
-/// Whether both are the same file, by whatever name.
+/// Checks whether both belong to the same file, under any name.
 fn is_same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }

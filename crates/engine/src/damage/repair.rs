@@ -1,14 +1,14 @@
-//! Puts a damaged file aside, and a new one in its place that has what could be read.
+//! Quarantines a damaged file, and replaces it by a new one with the content that could be read.
 //!
 //! # Invariants
-//! - The damaged file stays as it is, as `NAME.damaged`, with its WAL if it could not be moved. One
-//!   that was quarantined before is not overwritten: nothing is repaired then.
-//! - At any moment the name stands for the damaged file or for the new one, whole, which the disk
-//!   has.
+//! - The damaged file stays unchanged as `NAME.damaged`, with its WAL if that could not be moved. A
+//!   file that was quarantined earlier is not overwritten: nothing is repaired then.
+//! - At any moment, the name refers to the damaged file or to the complete new one, which is on the
+//!   disk.
 //!
 //! # Not here
-//! - Carrying the rows over → `salvage.rs`. Nobody has the file open → `database/repair.rs`,
-//!   `database.rs`.
+//! - Copying the rows → `salvage.rs`. Ensuring that no connection has the file open →
+//!   `database/repair.rs`, `database.rs`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -28,7 +28,7 @@ use crate::system::directory::{directory_of, sync_directory};
 use crate::system::directory_lock::DirectoryLock;
 use crate::system::side_files::{DAMAGED_SUFFIX, remove_if_there, side_file_path};
 
-/// How the file of a database is made anew.
+/// The replacement of a database's damaged file, with all that it requires.
 pub(crate) struct FileRepair<'a> {
     pub(crate) path: &'a Path,
     pub(crate) encryption: &'a FileEncryption,
@@ -38,12 +38,13 @@ pub(crate) struct FileRepair<'a> {
 }
 
 impl FileRepair<'_> {
-    /// Whether a damaged file may be quarantined: none was before.
+    /// Checks whether a damaged file may be quarantined, which is so unless an earlier one exists.
     pub(crate) fn is_possible(path: &Path) -> bool {
         !quarantine_path(path).exists()
     }
 
-    /// Nobody has the file open. [`Error::Busy`] if another process has.
+    /// Repairs the file, which this process must not have open. Returns [`Error::Busy`] if another
+    /// process has it open.
     pub(crate) fn run(&self, directory: &DirectoryLock) -> Result<()> {
         let path = self.path;
         let metadata = path.metadata().map_err(io(path))?;
@@ -80,7 +81,7 @@ impl FileRepair<'_> {
     fn quarantine(&self) -> Result<()> {
         let path = self.path;
         let aside = quarantine_path(path);
-        // Where a file system has no second names, a copy does.
+        // A copy is used where a file system has no hard links.
         if let Err(error) = fs::hard_link(path, &aside) {
             if error.kind() == ErrorKind::AlreadyExists {
                 return Err(io(&aside)(error));
@@ -97,13 +98,13 @@ impl FileRepair<'_> {
     }
 }
 
-/// Where a database's file is put when it is damaged.
+/// Returns the path under which a database's damaged file is quarantined.
 pub fn quarantine_path(path: &Path) -> PathBuf {
     side_file_path(path, DAMAGED_SUFFIX)
 }
 
-/// For a file that does not open. [`Error::AlreadyQuarantined`] if a damaged file was quarantined
-/// before.
+/// Repairs a file that does not open. Returns [`Error::AlreadyQuarantined`] if an earlier damaged
+/// file still exists.
 pub(crate) fn repair_unopened(
     repair: &FileRepair<'_>,
     error: &Error,

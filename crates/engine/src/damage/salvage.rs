@@ -1,15 +1,15 @@
-//! Carries the rows of a damaged file over into a new one, as far as they can be read.
+//! Copies the rows of a damaged file to a new one, as far as they can be read.
 //!
 //! Rows are read in the order of their keys. Where that fails, the next key at which it succeeds is
-//! searched for by steps that double, and then by halves: a damaged page of a table's tree hides a
-//! range of keys, so that few questions find its end.
+//! searched for with steps that double, and then by bisection: a damaged page of a table's tree
+//! hides a range of keys, so a few queries find its end.
 //!
 //! # Invariants
 //! - The damaged file is only read.
 //! - The new file has the schema of the migrations, whatever the schema of the damaged one.
 //!
 //! # Not here
-//! - Who puts the new file in the damaged one's place → `database/repair.rs`.
+//! - Replacing the damaged file by the new one → `repair.rs`.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, Row, Statement, params_from_iter};
@@ -19,28 +19,28 @@ use sqlite_schema::{
 
 use crate::error::{Result, is_damage, sqlite};
 
-/// What was carried over.
+/// The extent of a salvage: the rows that were copied, and the gaps between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SalvageReport {
     pub(crate) rows_count: u64,
-    /// Ranges of keys that could not be read, with or without rows.
+    /// The number of key ranges that could not be read, with or without rows.
     pub(crate) gaps_count: u64,
 }
 
 /// A table that both files have.
 struct SharedTable {
-    /// Quoted.
+    /// The name of the table, quoted.
     name: String,
-    /// Quoted, with commas between; those that both have.
+    /// The columns that both tables have, quoted and separated by commas.
     columns: String,
     columns_count: usize,
-    /// The columns of its primary key, if it has no rowid.
+    /// The columns of the primary key, if the table has no rowid.
     key: Option<String>,
 }
 
-/// Copies the rows of every table of `target` that `source` has, in one transaction, which `finish`
-/// ends: it may change what depends on rows that are missing. `None`: the damaged file does not
-/// open.
+/// Copies the rows of every table of `target` that `source` has, in one transaction. Before the
+/// commit, `finish` may change rows that depend on missing ones. If `source` is `None`, the damaged
+/// file does not open.
 pub(crate) fn salvage(
     source: Option<&Connection>,
     target: &Connection,
@@ -69,7 +69,7 @@ fn carry_tables(source: &Connection, target: &Connection) -> Result<SalvageRepor
     Ok(salvaged)
 }
 
-/// None, if the damaged file's schema cannot be read.
+/// Returns the tables that both files have; none if the damaged file's schema cannot be read.
 fn shared_tables(source: &Connection, target: &Connection) -> rusqlite::Result<Vec<SharedTable>> {
     let is_wanted =
         |table: &TableEntry| table.kind == TableKind::Ordinary && !is_sqlite_name(&table.name);
@@ -95,7 +95,7 @@ fn shared_tables(source: &Connection, target: &Connection) -> rusqlite::Result<V
     Ok(shared)
 }
 
-/// Those of a table that rows are written to; none, if there is no such table.
+/// Returns the columns of a table that rows are written to; none if the table does not exist.
 fn stored_columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<ColumnSchema>> {
     let mut columns = sqlite_schema::columns(db, table)?;
     columns.retain(|column| column.kind == ColumnKind::Ordinary);
@@ -132,7 +132,7 @@ impl RowCopier<'_> {
                 Err(error) => return Err(error),
             }
             salvaged.gaps_count += 1;
-            // Keys are counted from 1; where the very first page is damaged, no smaller ones are
+            // Keys usually start at 1; if the very first page is damaged, smaller ones are not
             // searched for.
             let searched = if expected == i64::MIN { 1 } else { expected };
             next = self.find_readable(&select, searched)?;
@@ -140,7 +140,8 @@ impl RowCopier<'_> {
         Ok(())
     }
 
-    /// The first key from `first` on at which reading succeeds, or finds the end. `None`: nowhere.
+    /// Returns the first key from `first` on at which reading succeeds or finds the end, if there
+    /// is one.
     fn find_readable(&self, select: &str, first: i64) -> rusqlite::Result<Option<i64>> {
         let select = format!("{select} LIMIT 1");
         let reads = |key: i64| match self.read(&select, [key], |_| Ok(())) {
@@ -173,7 +174,7 @@ impl RowCopier<'_> {
         Ok(Some(readable))
     }
 
-    /// Of a table without rowids: what comes before the first damage, and after the last.
+    /// Copies the rows of a table without rowids before the first damage, and those after the last.
     fn copy_from_both_ends(&self, salvaged: &mut SalvageReport) -> rusqlite::Result<()> {
         let SharedTable { name, columns, key, .. } = self.table;
         let key = key.as_deref().unwrap_or_default();
@@ -200,7 +201,7 @@ impl RowCopier<'_> {
         let mut statement = self.source.prepare_cached(select)?;
         let mut rows = statement.query(params_from_iter(parameters))?;
         while let Some(row) = rows.next()? {
-            // Columns that lie on pages of their own are read here.
+            // Columns on overflow pages are read here.
             visit(row)?;
         }
         Ok(())
@@ -209,7 +210,7 @@ impl RowCopier<'_> {
     fn insert(&self) -> rusqlite::Result<Statement<'_>> {
         let SharedTable { name, columns, columns_count, .. } = self.table;
         let places = vec!["?"; *columns_count].join(", ");
-        // What the migrations have put there gives way.
+        // A copied row replaces the one that the migrations inserted.
         self.target.prepare(&format!("INSERT OR REPLACE INTO {name} ({columns}) VALUES ({places})"))
     }
 
@@ -223,7 +224,7 @@ impl RowCopier<'_> {
         let columns = first_column..first_column + self.table.columns_count;
         let values: Vec<Value> = columns.map(|column| row.get(column)).collect::<Result<_, _>>()?;
         match insert.execute(params_from_iter(values)) {
-            // Not as it was written, in a file whose pages are not authenticated.
+            // The row differs from what was written, in a file whose pages are not authenticated.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 salvaged.gaps_count += 1;
             }

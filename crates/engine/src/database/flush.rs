@@ -1,4 +1,4 @@
-//! Between a batch's commit and its answers: the flush of the WAL, on a thread of its own.
+//! Flushes the WAL between a batch's commit and its answers, on a separate thread.
 //!
 //! # Invariants
 //! - A flush that succeeds after another has failed proves nothing, until the database has
@@ -16,15 +16,15 @@ use crate::write::wal_file::FlushProof;
 
 impl Database {
     pub(super) fn flush_later(&self, batch: UnflushedBatch) {
-        // Never full, never closed; and a batch that is refused answers with an error.
+        // The queue is never full and never closed; and a refused batch answers with an error.
         if matches!(self.flushes.push(batch), Ok(true)) {
             let this = self.this.upgrade().expect("who runs a batch holds it");
             self.context.flush_queue.push(this);
         }
     }
 
-    /// Flushes the WAL, and answers those whose commits it held. Says whether more have come
-    /// meanwhile. Called by a flushing thread, and when the database is closed.
+    /// Flushes the WAL, and completes the batches whose commits it held. Returns whether more
+    /// batches have arrived since. Called by a flusher thread, and when the database is closed.
     pub(crate) fn flush(&self) -> bool {
         let batches = self.flushes.take(usize::MAX);
         if !batches.is_empty() {
@@ -46,7 +46,7 @@ impl Database {
         self.flushes.unschedule()
     }
 
-    /// One that succeeds after another has failed proves nothing.
+    /// Flushes the WAL. A flush that succeeds after another has failed proves nothing.
     fn flush_wal(&self) -> Result<FlushProof, Arc<str>> {
         if let Some(cause) = self.poison.cause() {
             return Err(cause);

@@ -1,12 +1,12 @@
-//! Maintenance of one database, beside its writers and readers.
+//! Maintains one database while its writer and readers continue.
 //!
-//! What writes takes the database's turn first, as a worker would, for a few milliseconds at a
-//! time: no transaction meets a lock, and none waits longer than for one step. Whatever else takes
-//! long is interrupted as soon as a write comes.
+//! A step that writes takes the database's turn first, as a worker would, for a few milliseconds at
+//! a time: no transaction meets a lock, and none waits longer than for one step. All other long
+//! work is interrupted as soon as a write arrives.
 //!
 //! # Invariants
-//! - Nothing of it runs once a write has come, until the database is idle again.
-//! - A poisoned database is left as it is.
+//! - No maintenance runs once a write has arrived, until the database is idle again.
+//! - A poisoned database is not changed.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -25,22 +25,24 @@ use crate::system::clock;
 use crate::system::side_files::wal_bytes;
 use crate::{checkpoint, open};
 
-/// `https://sqlite.org/lang_analyze.html`: values between 100 and 1000 work well; `optimize` with
-/// 0x10002 looks at all tables, not only at those that this new connection has read.
+/// The statements that update the planner's statistics. Limits between 100 and 1000 work well
+/// (`https://sqlite.org/lang_analyze.html`); `optimize` with 0x10002 checks all tables, not only
+/// those that this new connection has read.
 const OPTIMIZE: &str = "PRAGMA analysis_limit = 400; PRAGMA optimize = 0x10002";
 
-/// Pages that are given back at a time: half a megabyte to move, at most.
+/// The number of pages that are returned at a time: at most half a megabyte to move.
 const STEP_PAGES: u32 = 128;
 
-/// Steps after which the WAL is copied, so that it does not grow to the size of what is moved.
+/// The number of steps after which the WAL is copied, so that it does not grow to the size of the
+/// moved pages.
 const STEPS_PER_CHECKPOINT: u32 = 8;
 
-/// How often an interruptible statement looks around, in SQLite's virtual instructions: some tens
-/// of microseconds.
+/// The interval at which an interruptible statement checks for writes, in SQLite's virtual
+/// instructions: some tens of microseconds.
 pub(super) const INSTRUCTIONS_PER_LOOK: i32 = 1_000;
 
-/// The turn that a worker would have; nothing is written meanwhile. What waits is scheduled when it
-/// is dropped.
+/// The turn that a worker would have: no batch runs while it is held. When it is dropped, waiting
+/// writes are scheduled.
 pub(super) struct WriterPause<'a>(pub(super) &'a Database);
 
 impl Drop for WriterPause<'_> {
@@ -52,11 +54,11 @@ impl Drop for WriterPause<'_> {
 }
 
 impl Database {
-    /// Does now what is due, as when the database has been idle for
-    /// [`EngineLimits::idle_time`](crate::EngineLimits::idle_time). Gives up without an error when
-    /// a write comes, and leaves out what a long read or another program stands in the way of.
+    /// Runs the maintenance that is due, as if the database had been idle for
+    /// [`EngineLimits::idle_time`](crate::EngineLimits::idle_time). Stops without an error when a
+    /// write arrives, and skips steps that a long read or another program blocks.
     ///
-    /// [`Error::Closed`], [`Error::Poisoned`], or what SQLite or the disk said.
+    /// Returns [`Error::Closed`], [`Error::Poisoned`], or an error of SQLite or the disk.
     pub fn maintain(&self) -> Result<MaintenanceRun> {
         let _run = self.maintenance.begin().ok_or(Error::Closed)?;
         let batches = self.batches();
@@ -73,7 +75,7 @@ impl Database {
         }
     }
 
-    /// It has come out of the queue of those that may be idle, where it had been since `batches`.
+    /// Maintains a database that the idle watcher returns, if no batch has run since `batches`.
     pub(crate) fn check_idle(&self, batches: u64) {
         self.maintenance.unwatch();
         if self.batches() != batches {
@@ -89,7 +91,7 @@ impl Database {
         }
     }
 
-    /// A write has come, or something else that is known not to be idleness.
+    /// Puts the database into the idle watcher's queue, after a write or other activity.
     pub(super) fn watch_idleness(&self) {
         if self.maintenance.watch() {
             self.context.idle_watcher.watch(self.batches(), Weak::clone(&self.this));
@@ -99,20 +101,21 @@ impl Database {
     fn run_maintenance(&self, batches: u64, done: &mut MaintenanceRun) -> Result<()> {
         self.check_unpoisoned()?;
         let db = self.connect_for_maintenance(batches)?;
-        // What follows these gives room back, where they may have failed for want of it.
+        // Errors here are returned last: the next steps free space, the lack of which may have
+        // caused them.
         let scrubbed = self.scrub(&db, batches, done);
         self.check_unpoisoned()?;
         let optimized = self.optimize(&db).map(|is_optimized| done.is_optimized = is_optimized);
         let prepared = scrubbed.and(optimized);
         let pages = self.measure_on(&db)?;
         match plan_vacuum(pages, self.vacuum_capabilities(&db)?) {
-            // What is damaged is not written anew as if it were whole.
+            // A damaged file is not rewritten as if it were whole.
             _ if self.damage.description().is_some() => {}
             VacuumPlan::Nothing => {}
             VacuumPlan::Incremental => self.vacuum_incrementally(&db, done)?,
             VacuumPlan::Full => match self.compact(&db, batches) {
                 Ok((copy, seen)) => {
-                    // It has the file open.
+                    // This connection has the file open.
                     drop(db);
                     return self.finish_compaction(copy, seen, pages, done).and(prepared);
                 }
@@ -137,7 +140,7 @@ impl Database {
         done: &mut MaintenanceRun,
     ) -> Result<()> {
         match self.replace_file(copy, seen) {
-            // The new file's WAL is empty.
+            // The WAL of the new file is empty.
             Ok(after) => {
                 done.is_compacted = true;
                 done.pages_returned = before.all.saturating_sub(after.all);
@@ -152,10 +155,11 @@ impl Database {
         }
     }
 
-    /// Takes the turn that a worker would have. `None`: a write has come, or the end.
+    /// Takes the turn that a worker would have. Returns `None` if a write has arrived, or on
+    /// closing.
     pub(super) fn pause_writer(&self) -> Option<WriterPause<'_>> {
         let until = clock::now() + SNAPSHOT_AGE_MAX;
-        // Who has just been answered finds the worker at the end of its turn.
+        // A caller that has just been answered finds the worker at the end of its turn.
         while !self.queue.try_schedule() {
             let is_hopeless = !self.queue.is_empty() || self.maintenance.is_closing();
             if is_hopeless || clock::now() > until {
@@ -166,7 +170,7 @@ impl Database {
         Some(WriterPause(self))
     }
 
-    /// Something more important than maintenance has come since `batches`.
+    /// Checks whether something more important than maintenance has arrived since `batches`.
     pub(super) fn is_preempted(&self, batches: u64) -> bool {
         self.batches() != batches
             || !self.queue.is_empty()
@@ -178,7 +182,7 @@ impl Database {
         self.poison.cause().map_or(Ok(()), |cause| Err(Error::Poisoned { cause }))
     }
 
-    /// Interrupts what runs on this connection when something more important comes.
+    /// Interrupts the statements of this connection when something more important arrives.
     pub(super) fn interrupt(&self, db: &mut Connection, batches: u64) -> rusqlite::Result<()> {
         let this = Weak::clone(&self.this);
         let is_wanted =
@@ -190,7 +194,7 @@ impl Database {
         self.counters.batches.load(Ordering::Relaxed)
     }
 
-    /// A connection that waits for no lock: it gives up instead.
+    /// Opens a connection that waits for no lock, and gives up instead.
     pub(super) fn connect_for_maintenance(&self, batches: u64) -> Result<Connection> {
         let mut db = open::connect(&self.path, &self.encryption, self.cipher, self.profile, false)?;
         db.busy_timeout(Duration::ZERO).map_err(sqlite("busy_timeout"))?;
@@ -219,7 +223,7 @@ impl Database {
         let mut before = self.measure_on(db)?;
         for step in 1.. {
             let Some(turn) = self.pause_writer() else { break };
-            // A row for each page: all of them are to be stepped through.
+            // The statement returns a row for each page, and all of them must be stepped through.
             let mut statement = db.prepare_cached(&sql).map_err(sqlite("incremental_vacuum"))?;
             let mut rows = statement.query([]).map_err(sqlite("incremental_vacuum"))?;
             while rows.next().map_err(sqlite("incremental_vacuum"))?.is_some() {}
@@ -244,7 +248,7 @@ impl Database {
             return Ok(false);
         }
         let Some(_pass) = self.checkpoint_guard() else { return Ok(false) };
-        // A pass would stand in the way.
+        // A pass would block the truncation.
         let Some(_passes) = self.checkpoints.suspend() else { return Ok(false) };
         open::copy_wal(db)?;
         let Some(_turn) = self.pause_writer() else { return Ok(false) };
@@ -253,14 +257,14 @@ impl Database {
         checkpoint::truncate_wal(db)
     }
 
-    /// Lets no read begin until the guard is dropped, and ends what nobody uses; waits a few
-    /// milliseconds for reads under way.
+    /// Lets no read begin until the guard is dropped, and ends unused snapshots; waits a few
+    /// milliseconds for running reads.
     pub(super) fn pause_readers(&self) -> ReadPause<'_> {
         self.readers.pause(clock::now() + SNAPSHOT_AGE_MAX);
         ReadPause(self)
     }
 
-    /// Notes how many pages there are, if nobody writes just now.
+    /// Measures the page counts, if no batch is running.
     fn measure(&self) {
         let Some(_turn) = self.pause_writer() else { return };
         if let Some(writer) = self.writer().as_ref()
@@ -285,18 +289,18 @@ impl Database {
     }
 }
 
-/// Reads wait. Dropped, they begin again.
+/// A pause of all reads, which begin again when it is dropped.
 pub(super) struct ReadPause<'a>(&'a Database);
 
 impl Drop for ReadPause<'_> {
     fn drop(&mut self) {
-        // Snapshots from here on lie in the file alone.
+        // Snapshots from here on need only the file.
         self.0.epoch.fetch_add(1, Ordering::Release);
         self.0.readers.resume();
     }
 }
 
-/// Another connection was faster, or wants the connection's place.
+/// Checks whether another connection has a lock, or the operation was interrupted.
 pub(super) fn is_lock_contention(error: &Error) -> bool {
     match error {
         Error::Busy => true,

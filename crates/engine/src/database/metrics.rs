@@ -1,4 +1,4 @@
-//! What a database tells about itself: counts since it was opened, and how its files are.
+//! Reports on one database: its counters since it was opened, and the state of its files.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::system::clock;
 use crate::system::side_files::wal_bytes;
 
 impl Database {
-    /// What it has done so far.
+    /// Returns the counters of the database since it was opened.
     pub fn stats(&self) -> DatabaseStats {
         let wal = &self.checkpoints.counters;
         DatabaseStats {
@@ -34,25 +34,26 @@ impl Database {
         }
     }
 
-    /// Why it takes no writes, if it does not, until it has recovered.
+    /// Returns the reason why the database refuses writes until it has recovered, if it does.
     pub fn poison_cause(&self) -> Option<Arc<str>> {
         self.poison.cause()
     }
 
-    /// What was found damaged and is not being repaired: a file that was quarantined before is
-    /// still there, or the [`DamagePolicy`](crate::DamagePolicy) does not repair.
+    /// Returns the damage that was found and is not being repaired: an earlier damaged file still
+    /// exists, or the [`DamagePolicy`](crate::DamagePolicy) does not repair.
     pub fn unrepaired_damage(&self) -> Option<Arc<str>> {
         if self.poison.is_set() { None } else { self.damage.description() }
     }
 
-    /// The command and process of a backup that copies it, was in the way of a checkpoint, and has
-    /// stalled since: nobody waits for it any more.
+    /// Returns the command and process of a backup of this database that has blocked a checkpoint
+    /// and then stalled: the database no longer waits for it.
     pub fn stalled_backup(&self) -> Option<Arc<str>> {
         self.wal_file.as_ref()?.stalled_copy()
     }
 
-    /// How its files are. Opens nothing and waits for nobody: pages are those that were last
-    /// counted, when it was opened, maintained, or looked at between writes.
+    /// Returns the state of the database's files. It opens no file and waits for no read or write:
+    /// the page counts are from the time when the database was opened, maintained, or measured
+    /// between writes.
     pub fn health(&self) -> DatabaseHealth {
         let pages = *self.pages.lock().expect("no code panics while it holds this lock");
         DatabaseHealth {
@@ -68,14 +69,14 @@ impl Database {
         }
     }
 
-    /// Counts, here and for all databases.
+    /// Adds to a counter, of this database and of all databases.
     pub(super) fn count(&self, which: impl Fn(&TransactionCounters) -> &AtomicU64, count: usize) {
         for counters in [&self.counters, &*self.context.totals] {
             which(counters).fetch_add(count as u64, Ordering::Relaxed);
         }
     }
 
-    /// Transactions that were counted as committed were not flushed.
+    /// Counts transactions as failed that were counted as committed, because their flush failed.
     pub(super) fn count_as_failed(&self, count: usize) {
         for counters in [&self.counters, &*self.context.totals] {
             counters.transactions.fetch_sub(count as u64, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a caller says of a database when it opens it.
+//! Defines the options with which a database is opened.
 
 use crate::damage::DamagePolicy;
 use crate::open::FileEncryption;
@@ -6,33 +6,33 @@ use crate::open::migrate::Migration;
 use crate::open::profile::Profile;
 use crate::write::writer::WriterLimits;
 
-/// How a database is opened.
+/// The options with which a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
-    /// The key, if it has one.
+    /// The encryption of the file, with the key if it has one.
     pub encryption: FileEncryption,
-    /// Its settings.
+    /// The profile, which sets the PRAGMAs of each connection.
     pub profile: &'static Profile,
-    /// Its schema's history; empty if the caller looks after the schema.
+    /// The history of the schema; empty if the caller manages the schema.
     pub migrations: &'static [Migration],
     /// Whether a missing file is created.
     pub create: bool,
-    /// No other process writes to the file. Reads that follow on each other then share a snapshot
-    /// while this process writes nothing either; what another process does write they see up to
-    /// 10 ms late. And maintenance may put another file in its place.
+    /// Whether no other process writes to the file. If so, successive reads share a snapshot while
+    /// this process writes nothing, and see the writes of another process up to 10 ms late. In
+    /// addition, maintenance may replace the file.
     pub is_sole_writer: bool,
-    /// What is done about damage.
+    /// The reaction to damage in the file.
     pub damage: DamagePolicy,
-    /// The writer's limits.
+    /// The limits of the database's writer.
     pub limits: WriterLimits,
-    /// Read-only connections, each opened when it is first needed; past them a read waits for
-    /// another to end.
+    /// The maximum number of read-only connections, each opened when it is first needed; beyond it,
+    /// a read waits for another to end.
     pub readers_count_max: usize,
 }
 
 impl DatabaseOptions {
-    /// The `server` profile, no migrations, an existing file that others may write to and that is
-    /// not looked at for damage, default limits, four readers.
+    /// Creates options with the `server` profile, no migrations, default limits and four readers,
+    /// for an existing file that others may write to and that is not scanned for damage.
     pub fn new(encryption: FileEncryption) -> Self {
         Self {
             encryption,

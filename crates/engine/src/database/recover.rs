@@ -1,18 +1,18 @@
-//! How a database that refuses writes comes back by itself.
+//! Recovers a database that refuses writes, automatically.
 //!
-//! After a commit, a flush or a checkpoint that failed, nobody knows what is on the disk, and the
-//! kernel takes pages that it could not write for written: another fsync of the same file proves
-//! nothing. What helps is what a restart would do: close every connection without a checkpoint,
-//! recover the WAL by its checksums, and write its pages anew into the file, whose fsync then tells
-//! the truth. Reads go on until that moment, and wait during it.
+//! After a failed commit, flush or checkpoint, the content of the disk is uncertain, and the kernel
+//! considers pages that it could not write as written: another fsync of the same file proves
+//! nothing. So recovery does what a restart would do: it closes every connection without a
+//! checkpoint, recovers the WAL by its checksums, and writes its pages into the file again, whose
+//! fsync is then reliable. Reads continue until that moment, and wait during it.
 //!
 //! # Invariants
-//! - A database takes writes again only after its WAL was recovered while nobody else had the file
-//!   open, and moved into the file by a checkpoint with its fsyncs.
+//! - A database accepts writes again only after its WAL was recovered while no other connection had
+//!   the file open, and moved into the file by a checkpoint with its fsyncs.
 //!
 //! # Not here
-//! - The same for what an earlier process has left → `open/writable.rs`. When it is tried →
-//!   `write/poison.rs`. What is done about damage, in the same moment → `repair.rs`.
+//! - Recovering what an earlier process has left → `open/writable.rs`. The schedule of attempts →
+//!   `write/poison.rs`. Repairing damage, at the same moment → `repair.rs`.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -28,12 +28,12 @@ use crate::system::clock;
 use crate::system::directory_lock::DirectoryLock;
 use crate::write::writer::Writer;
 
-/// How long recovery waits for the batch and the flush that are under way.
+/// The time that recovery waits for the running batch and the running flush.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(1);
 const TURN_POLL: Duration = Duration::from_millis(1);
 
 impl Database {
-    /// Takes no more writes until the database has recovered. Returns the first cause.
+    /// Refuses writes until the database has recovered. Returns the first cause.
     pub(super) fn poison(&self, cause: impl Into<Arc<str>>) -> Arc<str> {
         let (cause, is_first) = self.poison.set(cause.into());
         if is_first {
@@ -44,7 +44,8 @@ impl Database {
         cause
     }
 
-    /// What an error outside a batch means for the batches to come.
+    /// Reacts to an error outside a batch: an I/O error poisons the database, and a full disk
+    /// releases the reserve.
     pub(super) fn note_failure(&self, what: &str, error: &Error) {
         if error.is_io() {
             self.poison(format!("{what}: {error}"));
@@ -53,7 +54,7 @@ impl Database {
         }
     }
 
-    /// The disk is full: gives the room that was kept for this to a checkpoint.
+    /// Releases the disk reserve for a checkpoint, because the disk is full.
     pub(super) fn release_reserve(&self) {
         let EngineContext { scheduler, reserve, .. } = &self.context;
         if reserve.release() {
@@ -104,7 +105,7 @@ impl Database {
         match open::recover_abandoned_wal(&self.path, &self.encryption, self.cipher) {
             Ok(WalRecovery::Recovered) => {}
             Ok(WalRecovery::InUse) => return Err(Error::Busy),
-            // It is quarantined together with the file.
+            // The WAL is quarantined together with the file.
             Err(error) if is_damaged && error.is_damage() => {}
             Err(error) => return Err(error),
         }
@@ -118,7 +119,7 @@ impl Database {
         Ok(())
     }
 
-    /// Opens a writer on the file that has the name now.
+    /// Opens a writer on the file that has the database's name now.
     pub(super) fn open_writer(&self) -> Result<Writer> {
         let connection =
             open::connect(&self.path, &self.encryption, self.cipher, self.profile, false)?;
@@ -132,7 +133,7 @@ impl Database {
         Ok(writer)
     }
 
-    /// Waits for a turn, with others before it.
+    /// Calls `begin` until it returns a turn, while others may get theirs before.
     fn wait_for<T>(&self, begin: impl Fn() -> Option<T>) -> Result<T> {
         let until = clock::now() + TURN_WAIT_MAX;
         loop {

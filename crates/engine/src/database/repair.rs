@@ -1,11 +1,11 @@
-//! A damaged database is repaired as one that recovers: while nobody has the file open.
+//! Repairs a damaged database in the course of a recovery, while no connection has the file open.
 //!
 //! # Invariants
-//! - What was found damaged is looked at again, alone, before the file is quarantined: a memory or
-//!   a disk that failed for a moment costs no rows.
+//! - The damage is verified, with exclusive access, before the file is quarantined: a memory or a
+//!   disk that failed for a moment costs no rows.
 //!
 //! # Not here
-//! - How the file is made anew → `crate::damage::repair`.
+//! - Building the new file → `crate::damage::repair`.
 
 use super::Database;
 use crate::damage::repair::FileRepair;
@@ -17,10 +17,11 @@ use crate::system::clock;
 use crate::system::directory_lock::DirectoryLock;
 
 impl Database {
-    /// Looks at the whole file now; if it is damaged, puts it aside and carries over what can be
-    /// read. Returns what was damaged.
+    /// Scans the whole file now; if it is damaged, quarantines it and copies the content that can
+    /// be read to a new file. Returns a description of the damage.
     ///
-    /// [`Error::Busy`] if another program has the file open; else what is said of a maintenance.
+    /// Returns [`Error::Busy`] if another program has the file open, [`Error::AlreadyQuarantined`]
+    /// if an earlier damaged file still exists, and otherwise the errors of [`Self::maintain`].
     pub fn repair_damage(&self) -> Result<Option<String>> {
         self.scan_for_damage();
         let found = self.damage.description().map(|found| found.to_string());
@@ -33,7 +34,7 @@ impl Database {
         Ok(found)
     }
 
-    /// Nobody has the file open.
+    /// Repairs the file, which no connection may have open.
     pub(super) fn repair(&self) -> Result<()> {
         let Self { path, encryption, profile, migrations, context, .. } = self;
         let DamagePolicy::Repair(finish) = &self.damage.policy else { return Ok(()) };

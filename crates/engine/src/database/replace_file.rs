@@ -1,16 +1,17 @@
-//! A database's file written anew, and put in its place while nobody has it open.
+//! Compacts a database's file: writes a copy, which replaces the file while no connection has it
+//! open.
 //!
-//! The copy is made while writes and reads go on; if one of them wrote, the copy is of no use any
-//! more and goes. Then, for some milliseconds, this has the writer's turn, the flushers' turn and
-//! all readers, and the file for itself.
+//! The copy is created while writes and reads continue; if anything is written, the copy is useless
+//! and is removed. Then, for some milliseconds, this code holds the writer's turn, the flushers'
+//! turn and all readers, and has exclusive access to the file.
 //!
 //! # Invariants
-//! - Nothing was committed between the beginning of the copy and the swap.
-//! - After the swap the writer and all readers have the file open that has the name then, or the
-//!   database is poisoned.
+//! - Nothing is committed between the start of the copy and the replacement.
+//! - After the replacement, the writer and all readers have the file open that has the name then,
+//!   or the database is poisoned.
 //!
 //! # Not here
-//! - Why the swap needs all of this → `replace_file.rs`.
+//! - The reasons for these precautions → `maintenance/replace_file.rs`.
 
 use rusqlite::Connection;
 
@@ -23,15 +24,15 @@ use crate::readers::SNAPSHOT_AGE_MAX;
 use crate::system::clock;
 use crate::system::directory_lock::DirectoryLock;
 
-/// What the file was when the copy was begun.
+/// The version of the file when the copy was started.
 #[derive(Clone, Copy)]
 pub(super) struct FileVersion {
     pub(super) batches: u64,
-    /// For the writer's connection: what other connections have written.
+    /// The `data_version` of the writer's connection, which shows the writes of other connections.
     data_version: i64,
 }
 
-/// The flushers' turn: nothing of the WAL is being flushed.
+/// The flushers' turn: no part of the WAL is being flushed while it is held.
 pub(super) struct FlushPause<'a>(pub(super) &'a Database);
 
 impl Drop for FlushPause<'_> {
@@ -44,7 +45,7 @@ impl Drop for FlushPause<'_> {
 }
 
 impl Database {
-    /// Makes a compact copy of what `db` reads, while everybody goes on.
+    /// Creates a compact copy of the content that `db` reads, while writes and reads continue.
     pub(super) fn compact(
         &self,
         db: &Connection,
@@ -63,38 +64,39 @@ impl Database {
         }
     }
 
-    /// The writer's: it changes when another connection has written.
+    /// Returns the `data_version` of the writer's connection, which changes when another one has
+    /// written.
     fn data_version(&self) -> Result<i64> {
         let _turn = self.pause_writer().ok_or(Error::Busy)?;
         let slot = self.writer();
         replace_file::data_version(slot.as_ref().ok_or(Error::Closed)?.connection())
     }
 
-    /// Puts the copy in the file's place, if nothing was written since. Returns the new file's
-    /// pages.
+    /// Replaces the file by the copy, if nothing was written since. Returns the page counts of the
+    /// new file.
     pub(super) fn replace_file(&self, copy: CompactCopy, seen: FileVersion) -> Result<PageCounts> {
         let _pass = self.checkpoint_guard().ok_or(Error::Busy)?;
-        // First: a pass may be long, and the turn must be short.
+        // This comes first, because a pass may be long and the turn must be short.
         let _passes = self.checkpoints.suspend().ok_or(Error::Closed)?;
         let _turn = self.pause_writer().ok_or(Error::Busy)?;
         let _flushes = self.flushes.try_schedule().then(|| FlushPause(self)).ok_or(Error::Busy)?;
         self.check_unpoisoned()?;
         let _held = self.pause_readers();
         if !self.readers.close_idle() {
-            // A long read has the old file, and keeps it.
+            // A long read has the old file open, and would keep it.
             return Err(Error::Busy);
         }
         let mut slot = self.writer();
         let writer = slot.as_ref().ok_or(Error::Closed)?;
         let directory = DirectoryLock::exclusive(&self.path, clock::now() + SNAPSHOT_AGE_MAX)?;
-        // None is opened any more; one that was open for a moment is closed by then.
+        // No connection is opened from here on; one that was open for a moment is closed by then.
         let alone = ExclusiveLock::acquire(writer.connection(), clock::now() + SNAPSHOT_AGE_MAX)?;
         if self.is_preempted(seen.batches) || alone.data_version()? != seen.data_version {
             return Err(Error::Busy);
         }
         alone.empty_wal()?;
         let replaced = alone.replace_by(copy, &directory);
-        // It still has locks on the old file, which may have kept its name.
+        // The old writer still has locks on the old file, which may have kept its name.
         drop(slot.take());
         drop(directory);
         match self.open_writer() {

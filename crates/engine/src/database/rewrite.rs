@@ -1,8 +1,8 @@
-//! A file written anew at once, however little of it is free: so that what was deleted or replaced
-//! is on no page of it any more.
+//! Rewrites a file on request, however few of its pages are free, so that deleted and replaced
+//! content is on none of its pages any more.
 //!
 //! # Not here
-//! - The same as a part of maintenance, to give room back → `idle_maintenance.rs`.
+//! - Rewriting a file during maintenance, to free space → `idle_maintenance.rs`.
 
 use crate::error::{Error, Result};
 use crate::maintenance::MaintenanceRun;
@@ -10,15 +10,15 @@ use crate::maintenance::MaintenanceRun;
 use super::Database;
 use super::idle_maintenance::is_lock_contention;
 
-/// A write that comes meanwhile makes the copy worthless: under continuous writing all of these fail
-/// within some milliseconds each.
+/// The number of attempts. A write during the copy makes it worthless: under continuous writing,
+/// all attempts fail, within some milliseconds each.
 const TRIES_MAX: u32 = 20;
 
 impl Database {
-    /// Writes the file anew: what was deleted or replaced is in neither it nor its WAL afterwards.
+    /// Rewrites the file: deleted and replaced content is in neither it nor its WAL afterwards.
     ///
-    /// [`Error::Busy`] if writes, a long read or another program stood in the way every time,
-    /// [`Error::NotEnoughSpace`] if the disk has no room for a copy.
+    /// Returns [`Error::Busy`] if writes, a long read or another program prevented every attempt,
+    /// and [`Error::NotEnoughSpace`] if the disk has no space for a copy.
     pub fn rewrite(&self) -> Result<()> {
         for _ in 0..TRIES_MAX {
             let _run = self.maintenance.begin().ok_or(Error::Closed)?;
@@ -46,7 +46,7 @@ impl Database {
         }
         let pages = self.measure_on(&db)?;
         let (copy, seen) = self.compact(&db, batches)?;
-        // It has the file open.
+        // This connection has the file open.
         drop(db);
         self.finish_compaction(copy, seen, pages, done)
     }

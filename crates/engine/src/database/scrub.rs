@@ -1,11 +1,11 @@
-//! Looking for damage: a part of the pages each time the database is idle, all of them after an
-//! error that speaks of it.
+//! Looks for damage: scrubs a share of the pages each time the database is idle, and scans all of
+//! them after an error that indicates damage.
 //!
-//! How far scrubbing has come is kept in the file, in a table of the engine's own
-//! (`scrub_progress`): a database may be open for minutes a month.
+//! The progress of scrubbing is stored in the file, in a table of the engine's own
+//! (`scrub_progress`), because a database may be open for only minutes a month.
 //!
 //! # Not here
-//! - Which pages are due, and how one is read → `damage.rs`. Repair → `repair.rs`.
+//! - The pages that are due, and reading one → `damage.rs`. Repair → `repair.rs`.
 
 use std::sync::Weak;
 
@@ -28,8 +28,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS scrub_progress (
 ) STRICT";
 
 impl Database {
-    /// Sees to it that a database to which nobody writes is scrubbed, too. Called once, when it is
-    /// opened.
+    /// Ensures that a database without writes is scrubbed, too. Called once, when it is opened.
     pub(super) fn begin_scrubbing(&self, db: &Connection) -> Result<()> {
         if self.damage.policy.looks() {
             let progress = read_progress(db)?;
@@ -41,7 +40,7 @@ impl Database {
         Ok(())
     }
 
-    /// Reads what is due of the file, until a write comes.
+    /// Reads the pages of the file that are due, until a write arrives.
     pub(super) fn scrub(
         &self,
         db: &Connection,
@@ -87,7 +86,7 @@ impl Database {
         self.write_progress(db, progress.after(read_count, due, pages_count, now_ms))
     }
 
-    /// An error has spoken of damage.
+    /// Schedules a full scan or a repair after an error that indicates damage.
     pub(super) fn suspect_damage(&self) {
         if self.damage.description().is_some() {
             self.repair_if_possible();
@@ -96,7 +95,8 @@ impl Database {
         }
     }
 
-    /// Looks at the whole file. Called by the scheduler's thread.
+    /// Runs a full scan and records damage. Called by the scheduler's thread and by
+    /// `repair_damage`.
     pub(crate) fn scan_for_damage(&self) {
         let Some(_run) = self.maintenance.begin() else { return };
         let found = self.find_damage();
@@ -111,7 +111,7 @@ impl Database {
         }
     }
 
-    /// Until the database is closed.
+    /// Scans the whole file, until the database is closed. Returns the first damage.
     fn find_damage(&self) -> Result<Option<String>> {
         let mut db = open::connect(&self.path, &self.encryption, self.cipher, self.profile, true)?;
         let this = Weak::clone(&self.this);
@@ -140,8 +140,8 @@ impl Database {
         }
     }
 
-    /// Repairs what was found damaged, soon, unless that is under way, or a file was quarantined
-    /// before and is still there. Says whether it will be repaired.
+    /// Schedules the repair of the known damage, unless it is scheduled already or an earlier
+    /// damaged file still exists. Returns whether the damage will be repaired.
     fn repair_if_possible(&self) -> bool {
         let Some(found) = self.damage.description() else { return false };
         let is_repairing = matches!(self.damage.policy, DamagePolicy::Repair(_));
@@ -152,7 +152,7 @@ impl Database {
         if is_first {
             let path = self.path.display();
             tracing::error!(%path, %found, "a database is damaged and will be repaired");
-            // Nothing that failed a moment ago is to be waited for.
+            // Nothing has just failed that would require a delay.
             self.context.scheduler.recover_at(clock::now(), Weak::clone(&self.this));
         }
         true
@@ -163,7 +163,7 @@ impl Database {
         damage::pages_due(progress, pages_count, clock::now_ms(), period)
     }
 
-    /// Left out when a write has come: then more is due the next time.
+    /// Stores the progress, unless a write has arrived: then more is due the next time.
     fn write_progress(&self, db: &Connection, progress: ScrubProgress) -> Result<()> {
         let Some(_turn) = self.pause_writer() else { return Ok(()) };
         let write = || {
@@ -176,7 +176,7 @@ impl Database {
     }
 }
 
-/// `None` in a file that was not scrubbed yet.
+/// Reads the progress of scrubbing. Returns `None` if the file has not been scrubbed yet.
 fn read_progress(db: &Connection) -> Result<Option<ScrubProgress>> {
     let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'scrub_progress'";
     let read = || {

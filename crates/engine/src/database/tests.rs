@@ -107,7 +107,7 @@ fn a_wal_that_was_left_is_moved_into_the_file_before_anything_is_written() {
     let databases = Databases::start(EngineLimits::default()).unwrap();
     let database = databases.open(&path, options).unwrap();
     (0..100).for_each(|x| insert(&database, x).wait().unwrap());
-    // As a killed process leaves them.
+    // The files are what a killed process leaves.
     let killed = directory.path().join("killed.db");
     for suffix in ["", "-wal"] {
         let file = |path: &std::path::Path| side_file_path(path, suffix);
@@ -192,14 +192,15 @@ fn a_poisoned_database_moves_no_wal_into_its_file() {
     insert(&database, 1).wait().unwrap();
     database.maintain().unwrap();
     let before = database.read::<_, Error>(|db| {
-        // With an empty WAL: keeps all that is added from being copied until it is poisoned.
+        // With an empty WAL, this read keeps all new frames from being copied until the database is
+        // poisoned.
         db.query_row("SELECT sum(x) FROM t", [], |_| Ok(()))?;
         for x in 1..200 {
             insert(&database, x).wait()?;
         }
         database.writer().as_mut().unwrap().fail_commits();
         insert(&database, 0).wait().unwrap_err();
-        // One that began before may still have to find that there is nothing it can copy.
+        // A pass that began before may still have to find that it can copy nothing.
         drop(database.checkpoints.suspend());
         Ok(std::fs::read(&path).unwrap())
     });
@@ -256,7 +257,7 @@ fn a_copy_takes_the_files_place_only_if_nothing_was_written_since() {
     assert!(matches!(swapped, Err(Error::Busy)));
     assert_eq!(sum, 111);
 
-    // By a connection that the engine knows nothing of, and that is closed again.
+    // The write comes from a connection outside the engine, which is closed again.
     let (swapped, sum) = swap_after(|database| {
         let other = rusqlite::Connection::open(database.path()).unwrap();
         other.execute("INSERT INTO t VALUES (10)", []).unwrap();

@@ -1,7 +1,8 @@
-//! Checkpoints of one database: passes beside the writer, and resets in its turn.
+//! Runs the checkpoints of one database: passes next to the writer, and resets on the writer's
+//! turn.
 //!
 //! # Not here
-//! - When they are due → `checkpoint.rs`.
+//! - The time at which they are due → `checkpoint.rs`.
 
 use std::sync::atomic::Ordering;
 
@@ -15,47 +16,47 @@ use crate::write::wal_file::WalFile;
 use crate::write::writer::Writer;
 
 impl Database {
-    /// Before the WAL is moved into the file. `None`: a copy of both is being made.
+    /// Locks the WAL before it is moved into the file. Returns `None` while both are copied.
     pub(super) fn checkpoint_guard(&self) -> Option<CheckpointGuard> {
         self.wal_file
             .as_ref()
             .map_or_else(|| Some(CheckpointGuard::for_missing_wal()), WalFile::checkpoint_guard)
     }
 
-    /// Copies the WAL into the file while the writer goes on. Called by the scheduler's thread.
+    /// Copies the WAL into the file while the writer continues. Called by the scheduler's thread.
     pub(crate) fn checkpoint(&self) {
         let Some(_pass) = self.checkpoint_guard() else {
-            // The next batch asks for another.
+            // The next batch requests another pass.
             self.checkpoints.defer_pass();
             return;
         };
         let open = || open::connect(&self.path, &self.encryption, self.cipher, self.profile, false);
-        // Of a poisoned database nobody knows what the WAL holds: it stays as it is, for recovery.
+        // The WAL of a poisoned database has uncertain content, and stays unchanged for recovery.
         if let Err(error) = self.checkpoints.pass(|| self.poison.is_set(), open) {
-            // The next batch asks for another.
+            // The next batch requests another pass.
             tracing::warn!(path = %self.path.display(), %error, "checkpoint");
             self.note_failure("checkpoint", &error);
         }
     }
 
-    /// Copies the rest of a WAL that has become long, and gets readers out of its way, so that the
-    /// next commit starts it anew.
+    /// Copies the rest of a WAL that has become long, and pauses the readers that use it, so that
+    /// the next commit restarts the WAL.
     pub(super) fn reset_wal(&self, writer: &Writer) {
         if self.poison.is_set() || !self.checkpoints.take_reset() {
             return;
         }
-        // A copy is being made: the next pass asks for another.
+        // A copy is in progress; the next pass requests another reset.
         let Some(_pass) = self.checkpoint_guard() else { return };
         let start = clock::now();
-        // All but what readers look at just now, while they go on.
+        // Copies all pages except those that readers use at this moment, while reads continue.
         let mut copied = self.checkpoints.catch_up(writer.connection());
         let held_at = clock::now();
         if copied.is_ok() {
-            // A reader that looks into the WAL keeps its pages from being copied, and where readers
-            // follow on each other, one always does.
+            // A reader that uses the WAL keeps its pages from being copied, and where readers
+            // follow each other without a gap, one always does.
             self.readers.pause(held_at + SNAPSHOT_AGE_MAX);
             copied = self.checkpoints.catch_up_with_reads_paused(writer.connection());
-            // Snapshots from here on lie in the file alone.
+            // Snapshots from here on need only the file.
             self.epoch.fetch_add(1, Ordering::Release);
             self.readers.resume();
         }

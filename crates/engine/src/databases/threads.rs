@@ -1,10 +1,10 @@
-//! The threads that databases share: workers and flushers, and those that wait for a time.
+//! Runs the threads that databases share: workers, flushers, and threads that wait for a time.
 //!
 //! # Invariants
 //! - A thread ends once the queue that it waits for has stopped.
 //!
 //! # Not here
-//! - What a database does in its turn → `database.rs`. The order of work → `write/run_queue.rs`.
+//! - The work of a database on its turn → `database.rs`. The order of work → `write/run_queue.rs`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,11 +16,12 @@ use crate::maintenance::idle::IdleWatcher;
 use crate::maintenance::scheduler::{SlowTask, TaskScheduler, TimerTask};
 use crate::write::run_queue::RunQueue;
 
-/// Threads that wait for the disk. The file system makes one write of what they flush at once.
+/// The number of threads that wait for the disk. The file system combines their concurrent flushes
+/// into one write.
 pub(super) const FLUSHERS_COUNT: usize = 4;
 
 impl EngineContext {
-    /// Lets the threads end.
+    /// Stops the queues, so that the threads end.
     pub(super) fn stop(&self) {
         self.run_queue.stop();
         self.flush_queue.stop();
@@ -52,7 +53,7 @@ pub(super) fn spawn_threads(
     [timers, scheduler, idle_watcher].into_iter().chain(workers).chain(flushers).collect()
 }
 
-/// Gives each database its turn; `turn` says whether it wants another.
+/// Gives each database its turn; `turn` returns whether the database wants another.
 fn worker_loop(
     run_queue: &RunQueue<Arc<Database>>,
     worker: usize,
@@ -64,7 +65,7 @@ fn worker_loop(
     }
 }
 
-/// What may take long.
+/// Runs the tasks that may take long.
 fn run_slow_tasks(scheduler: &TaskScheduler<Database>) {
     while let Some(task) = scheduler.next_slow() {
         match task {
@@ -86,7 +87,7 @@ fn run_slow_tasks(scheduler: &TaskScheduler<Database>) {
     }
 }
 
-/// What is done at once when its time has come.
+/// Runs the short tasks whose time has come.
 fn run_timers(scheduler: &TaskScheduler<Database>) {
     while let Some(task) = scheduler.next_timer() {
         match task {

@@ -1,19 +1,20 @@
-//! A compact copy of a database file: `VACUUM INTO` beside it, checked row by row count.
+//! Creates a compact copy of a database file, with `VACUUM INTO` next to it, and checks it by the
+//! number of rows in each table.
 //!
-//! SQLite's own VACUUM writes every page three times (a temporary file, the WAL, the file), the
-//! first of these in a temporary directory that may be too small; and SQLite3MC before 2.6 writes
-//! that one in plaintext. `VACUUM INTO` writes each page once, with the original's key and cipher,
-//! and takes a half to a third of the time.
+//! SQLite's own VACUUM writes every page three times (a temporary file, the WAL, the file), first
+//! in a temporary directory that may be too small; and SQLite3MC before 2.6 writes that file in
+//! plaintext. `VACUUM INTO` writes each page once, with the original's key and cipher, and takes a
+//! half to a third of the time.
 //!
 //! # Invariants
-//! - A copy that is given out opens with the original's key, has its settings, its schema and as
+//! - A copy that is returned opens with the original's key, has its settings, its schema and as
 //!   many rows in every table, passes `quick_check`, and is on the disk.
-//! - A copy that nobody puts in the original's place is removed: when it is dropped, when a signal
-//!   ends the program (`system/scratch.rs`), or, after a `kill -9`, when the original is opened
-//!   next. One that is being made is left alone: its maker holds a lock on it.
+//! - A copy that does not replace the original is removed: when it is dropped, when a signal ends
+//!   the program (`system/scratch.rs`), or, after a `kill -9`, when the original is opened next. A
+//!   copy in progress is left alone: its process holds a lock on it.
 //!
 //! # Not here
-//! - Putting it in the original's place → `replace_file.rs`.
+//! - Replacing the original by the copy → `replace_file.rs`.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -34,27 +35,27 @@ use crate::system::side_files::{
     side_file_path,
 };
 
-/// So many times the size of the file and its WAL must be free on the disk.
+/// The free disk space that a copy needs, in multiples of the size of the file and its WAL.
 const ROOM_FACTOR: u64 = 2;
 
-/// For files that are not ours to set: all as it is.
+/// A profile that changes no settings, for files that are not Warren's to configure.
 pub(crate) const AS_IS: &Profile =
     &Profile { name: "as-is", about: "what the file and SQLite have", base: &[], changes: &[] };
 
-/// What the copy must have like the original.
+/// The settings that the copy must share with the original.
 const SETTINGS: &[&str] =
     &["user_version", "application_id", "auto_vacuum", "page_size", "encoding"];
 
-/// A finished copy. Removed when dropped.
+/// A finished copy, which is removed when it is dropped.
 pub(crate) struct CompactCopy {
     path: PathBuf,
     original: PathBuf,
-    /// Locked for as long as the copy is worked on. Closing it drops the locks that SQLite's
-    /// connections in this process hold on the same file, so none may be open then.
+    /// The file of the copy, locked while the copy is worked on. Closing it drops the locks that
+    /// SQLite's connections in this process hold on the same file, so none may be open then.
     file: Option<File>,
 }
 
-/// How the original is opened.
+/// The path, encryption and cipher with which a file is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct OpenParams<'a> {
     pub(crate) path: &'a Path,
@@ -63,10 +64,10 @@ pub(crate) struct OpenParams<'a> {
 }
 
 impl CompactCopy {
-    /// Makes a copy of what `source` reads, on the same file system. `watch` is called with the
-    /// connection that the copy is checked on, for those who want to interrupt it.
+    /// Creates a copy of the content that `source` reads, on the same file system. `watch` is
+    /// called with the connection that checks the copy, so that the caller can interrupt it.
     ///
-    /// [`Error::NotEnoughSpace`], [`Error::Busy`] if another process makes one,
+    /// Returns [`Error::NotEnoughSpace`], [`Error::Busy`] if another process copies the file, or
     /// [`Error::CopyDiffers`].
     pub(crate) fn make(
         source: &Connection,
@@ -90,8 +91,8 @@ impl CompactCopy {
         Ok(copy)
     }
 
-    /// An empty file beside the original, which `fill` makes a database of; it is given out when the
-    /// disk has it.
+    /// Creates an empty file next to the original, which `fill` turns into a database. Returns it
+    /// once it is on the disk.
     pub(crate) fn fill<T>(
         original: &Path,
         metadata: &Metadata,
@@ -110,22 +111,22 @@ impl CompactCopy {
         &self.original
     }
 
-    /// Gives up the lock, and the care for the file.
+    /// Releases the lock, and leaves the file to the caller.
     pub(crate) fn finish(mut self) -> PathBuf {
-        // No signal removes it from here on.
+        // From here on, no signal removes the file.
         scratch::temporary().copies.retain(|path| *path != self.path);
-        // Closed before its locks could be anybody's.
+        // The file is closed before a connection can have locks on it.
         drop(self.file.take());
         std::mem::take(&mut self.path)
     }
 
-    /// An empty file with the original's owner and permissions.
+    /// Creates an empty file with the original's owner and permissions.
     fn create(original: &Path, metadata: &Metadata) -> Result<Self> {
         let path = side_file_path(original, COPY_SUFFIX);
         let mut options = OpenOptions::new();
-        // Kept until the copy is in the list, so that a signal finds it there.
+        // The list is locked until the copy is in it, so that a signal finds the copy there.
         let mut temporary = scratch::temporary();
-        // Closed to others until it has the original's owner.
+        // Other users cannot open the file before it has the original's owner.
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path);
         let file = match file {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -154,7 +155,8 @@ impl Drop for CompactCopy {
         if self.path.as_os_str().is_empty() {
             return;
         }
-        // Kept until it is removed: another process may then make one under the same name.
+        // The list is locked until the copy is removed: another process may then create one under
+        // the same name.
         let mut temporary = scratch::temporary();
         temporary.copies.retain(|path| *path != self.path);
         if let Err(error) = remove_copy(&self.path) {
@@ -163,8 +165,8 @@ impl Drop for CompactCopy {
     }
 }
 
-/// Removes the copy that a killed process has left. One that is being made stays, and so does what
-/// is no copy ([`check_names`]).
+/// Removes the copy that a killed process has left. A copy in progress stays, and so does anything
+/// that is not a copy ([`check_names`]).
 pub(crate) fn remove_abandoned_copy(original: &Path) -> Result<()> {
     if let Err(error) = check_names(original) {
         tracing::warn!(%error, "cannot create a compact copy");
@@ -184,8 +186,8 @@ pub(crate) fn remove_abandoned_copy(original: &Path) -> Result<()> {
     Ok(())
 }
 
-/// [`Error::Io`] if something that is not a regular file has a name that a copy would take: a link,
-/// a FIFO, a folder. Warren makes none of these, so somebody else has to remove it.
+/// Returns [`Error::Io`] if something other than a regular file has a name that a copy would take:
+/// a link, a FIFO, a folder. Warren creates none of these, so the user must remove it.
 pub(crate) fn check_names(original: &Path) -> Result<()> {
     let copy = side_file_path(original, COPY_SUFFIX);
     for path in COPY_FILES.map(|suffix| side_file_path(&copy, suffix)) {
@@ -201,7 +203,7 @@ pub(crate) fn check_names(original: &Path) -> Result<()> {
     Ok(())
 }
 
-/// [`Error::NotEnoughSpace`] unless twice the size of the file and its WAL is free on its disk.
+/// Returns [`Error::NotEnoughSpace`] unless twice the size of the file and its WAL is free.
 pub(crate) fn check_free_space(path: &Path) -> Result<()> {
     let needed = bytes_with_wal(path)?.saturating_mul(ROOM_FACTOR);
     let directory = directory_of(path);
@@ -213,7 +215,8 @@ pub(crate) fn check_free_space(path: &Path) -> Result<()> {
     }
 }
 
-/// Compares the copy with what `source` reads, and gives it the original's journal mode.
+/// Compares the copy with the content that `source` reads, and gives it the original's journal
+/// mode.
 fn check(
     source: &Connection,
     copy: OpenParams<'_>,
@@ -251,15 +254,15 @@ fn check(
     made.close().map_err(|(_, source)| Error::Sqlite { context: "close", source })
 }
 
-/// SQLite's own check of a file's structure: `ok`, or the first thing that is wrong.
+/// Runs SQLite's own check of a file's structure. Returns `ok`, or the first error.
 pub(crate) fn quick_check(db: &Connection) -> Result<String> {
     db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(sqlite("quick_check"))
 }
 
-/// What a table, index, view or trigger is, and the rows of a table.
+/// The type, name and SQL of a table, index, view or trigger, and the number of rows of a table.
 pub(crate) type SchemaObject = (String, String, Option<String>, Option<i64>);
 
-/// Each part of the schema, with the number of its rows if it is a table.
+/// Returns each object of the schema, with the number of its rows if it is a table.
 pub(crate) fn schema_objects(db: &Connection) -> Result<Vec<SchemaObject>> {
     let sql = "SELECT type, name, sql, type = 'table' AND rootpage > 0 FROM sqlite_schema
                ORDER BY type, name";

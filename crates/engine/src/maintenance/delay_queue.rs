@@ -1,8 +1,8 @@
-//! Entries that each wait for a time, and the thread that takes them when it has come.
+//! Holds entries until their time has come, for a thread that takes them.
 //!
 //! # Invariants
-//! - Entries of one time are taken in the order in which they were added.
-//! - After `stop` nothing is given out.
+//! - Entries with the same time are taken in the order in which they were added.
+//! - After `stop`, no entry is returned.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -16,7 +16,7 @@ pub(crate) struct DelayQueue<T> {
 }
 
 struct DelayQueueState<T> {
-    /// By time, and for one time by number.
+    /// The waiting entries, by time and, for equal times, by number.
     waiting: BTreeMap<(Instant, u64), T>,
     added_count: u64,
     is_stopped: bool,
@@ -30,7 +30,7 @@ impl<T> Default for DelayQueue<T> {
 }
 
 impl<T> DelayQueue<T> {
-    /// Adds an entry that is given out at `time`, or at once if that has passed.
+    /// Adds an entry that is returned at `time`, or at once if that has passed.
     pub(crate) fn push(&self, time: Instant, entry: T) {
         let mut state = self.lock();
         let key = (time, state.added_count);
@@ -38,13 +38,13 @@ impl<T> DelayQueue<T> {
         state.waiting.insert(key, entry);
         let is_first = state.waiting.first_key_value().is_some_and(|(first, _)| *first == key);
         drop(state);
-        // The thread waits for the first.
+        // The thread waits for the first entry.
         if is_first {
             self.changed.notify_one();
         }
     }
 
-    /// Waits for the next entry whose time has come. `None` once stopped.
+    /// Waits for the next entry whose time has come. Returns `None` once the queue is stopped.
     pub(crate) fn next(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
@@ -63,7 +63,7 @@ impl<T> DelayQueue<T> {
         }
     }
 
-    /// Lets the thread end, and drops what waits.
+    /// Lets the thread end, and drops the waiting entries.
     pub(crate) fn stop(&self) {
         let mut state = self.lock();
         state.is_stopped = true;

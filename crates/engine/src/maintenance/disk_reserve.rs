@@ -1,13 +1,13 @@
-//! Room on the disk that is kept for the moment when there is none left.
+//! Keeps disk space in reserve for the moment when the disk is full.
 //!
-//! On a full disk even what would make room fails: a checkpoint needs some for the pages that it
-//! moves, a deletion for its own frames. So a file of some megabytes is kept, and removed when a
-//! write finds the disk full. While it is gone, whoever stores new data should refuse to
-//! ([`crate::Databases::is_disk_full`]), so that the room serves what it was kept for. It is made
-//! anew once there is twice as much room as it takes.
+//! On a full disk, even operations that free space fail: a checkpoint needs some for the pages that
+//! it moves, a deletion for its own frames. So a file of some megabytes is kept, and removed when a
+//! write finds the disk full. While it is missing, callers should refuse to store new data
+//! ([`crate::Databases::is_disk_full`]), so that the space serves its purpose. The file is
+//! re-created once there is twice as much free space as it takes.
 //!
 //! # Not here
-//! - Who notices that the disk is full → `database/recover.rs`. Who looks for room →
+//! - Detecting that the disk is full → `database/recover.rs`. Checking for free space →
 //!   `scheduler.rs`.
 
 use std::fs::{self, File};
@@ -21,11 +21,11 @@ use crate::system::directory::directory_of;
 use crate::system::fs_type::free_bytes;
 use crate::system::side_files::remove_if_there;
 
-/// The file is written in pieces of so many bytes, each the same: random, so that no file system
-/// compresses them, and longer than what one compresses at a time.
+/// The size of the pieces that the file is written in. All have the same random content, so that no
+/// file system compresses them, and are longer than what one compresses at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// So many times the reserve's size must be free before it is made anew.
+/// The free space that is needed before the reserve is re-created, in multiples of its size.
 const ROOM_FACTOR: u64 = 2;
 
 #[derive(Default)]
@@ -41,8 +41,8 @@ struct ReserveFile {
 }
 
 impl DiskReserve {
-    /// Keeps so many bytes in that file from here on. Without room for them, the disk counts as
-    /// full from the beginning: `false`.
+    /// Reserves `bytes` in the file `path` from now on. Without space for them, the disk counts as
+    /// full from the beginning, and this returns `false`.
     pub(crate) fn allocate(&self, path: PathBuf, bytes: u64) -> Result<bool> {
         let file = ReserveFile { path, bytes };
         let has_room = file.is_whole() || file.has_free_space()?;
@@ -54,7 +54,8 @@ impl DiskReserve {
         Ok(has_room)
     }
 
-    /// Gives the room away. `true`: this call did, and the caller is to have it refilled.
+    /// Releases the reserve. Returns `true` if this call did so; the caller must then schedule a
+    /// refill.
     pub(crate) fn release(&self) -> bool {
         let file = self.lock();
         let Some(file) = &*file else { return false };
@@ -68,7 +69,8 @@ impl DiskReserve {
         true
     }
 
-    /// Keeps the room again, if there is enough. `false`: to be tried again.
+    /// Re-creates the reserve if there is enough space. Returns `false` if this must be tried
+    /// again.
     pub(crate) fn refill(&self) -> bool {
         let file = self.lock();
         let Some(file) = &*file else { return true };
@@ -87,7 +89,7 @@ impl DiskReserve {
         }
     }
 
-    /// Whether the room was given away and is not back.
+    /// Returns whether the reserve was released and is not restored yet.
     pub(crate) fn is_released(&self) -> bool {
         self.is_released.load(Ordering::Acquire)
     }
@@ -106,7 +108,8 @@ impl ReserveFile {
         Ok(free_bytes(directory_of(&self.path))? >= self.bytes.saturating_mul(ROOM_FACTOR))
     }
 
-    /// Makes the file, on the disk, unless it is whole. One that cannot be finished is removed.
+    /// Creates the file on the disk, unless it is complete. A file that cannot be completed is
+    /// removed.
     fn make(&self) -> Result<()> {
         if self.is_whole() {
             return Ok(());
@@ -129,7 +132,7 @@ impl ReserveFile {
                 file.write_all(&piece[..count])?;
                 left -= count as u64;
             }
-            // Some file systems look for room only now.
+            // Some file systems check for free space only now.
             file.sync_all()
         };
         write().map_err(io(&self.path))

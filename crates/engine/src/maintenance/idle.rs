@@ -1,17 +1,18 @@
-//! Which databases have had writes and then none for a time: a thread that looks after them.
+//! Detects, on a thread of its own, databases that have had writes and then none for a time.
 //!
-//! A database joins the queue with the first write after it was last looked at. When its time has
-//! come, the thread compares how many batches have run since: none, and it is idle; else it waits
-//! for as long again. So a write costs one look at a flag, and idleness is noticed between one and
-//! two of these times after the last write.
+//! A database joins the queue with the first write after its last check. When its time has come,
+//! the thread compares how many batches have run since: if none, the database is idle; otherwise it
+//! waits for as long again. So a write costs one check of a flag, and idleness is noticed between
+//! one and two of these times after the last write.
 //!
 //! # Invariants
-//! - A database stands in the queue at most once (its `MaintenanceState` says so), and one that has
-//!   had a write since it was last maintained stands in it.
-//! - A database that is closed meanwhile is skipped.
+//! - A database is in the queue at most once (its `MaintenanceState` ensures that), and one that
+//!   had a write since its last maintenance is in it.
+//! - A database that is closed in the meantime is skipped.
 //!
 //! # Not here
-//! - What an idle database gets → `maintenance.rs`. What cannot wait for idleness → `scheduler.rs`.
+//! - The maintenance of an idle database → `maintenance.rs`. Tasks that cannot wait →
+//!   `scheduler.rs`.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -25,7 +26,7 @@ pub(crate) struct IdleWatcher<D> {
 }
 
 struct WatchedDatabase<D> {
-    /// Batches that had run when it joined the queue.
+    /// The number of batches that had run when the database joined the queue.
     batches: u64,
     database: Weak<D>,
 }
@@ -35,15 +36,16 @@ impl<D> IdleWatcher<D> {
         Self { time, watched: DelayQueue::default() }
     }
 
-    /// Looks at the database when it may be idle. Its batches so far are `batches`.
+    /// Checks the database when it may be idle. `batches` is the number of batches that it has run
+    /// so far.
     pub(crate) fn watch(&self, batches: u64, database: Weak<D>) {
-        // A time past the clock's end never comes.
+        // A time beyond the clock's range never comes.
         let Some(look_at) = clock::now().checked_add(self.time) else { return };
         self.watched.push(look_at, WatchedDatabase { batches, database });
     }
 
-    /// Waits for the next database that may be idle, and returns its batches when it joined the
-    /// queue. `None` after `stop`.
+    /// Waits for the next database that may be idle. Returns it with the number of batches that it
+    /// had run when it joined the queue, or `None` after `stop`.
     pub(crate) fn next(&self) -> Option<(u64, Weak<D>)> {
         self.watched.next().map(|WatchedDatabase { batches, database }| (batches, database))
     }

@@ -1,14 +1,14 @@
-//! What happens to databases besides their writes, on two threads: one for what may take long
-//! (moving WALs into their files, recovering, looking for damage), one for what is done at once when
-//! its time has come (ending snapshots that nobody uses, giving a slowed writer its next turn).
+//! Schedules the tasks of databases other than writes, for two threads: one for tasks that may take
+//! long (moving WALs into their files, recovery, full scans), one for short tasks whose time has
+//! come (ending unused snapshots, ending a write stall).
 //!
 //! # Invariants
-//! - A database stands in each queue at most once for each kind of task (its own flags say so).
-//! - A database that is closed meanwhile is skipped.
+//! - A database is in each queue at most once for each kind of task (its own flags ensure that).
+//! - A database that is closed in the meantime is skipped.
 //!
 //! # Not here
-//! - When a database wants which → `checkpoint.rs`, `readers.rs`, `database/recover.rs`,
-//!   `database/scrub.rs`.
+//! - The time at which a database needs which task → `checkpoint.rs`, `readers.rs`,
+//!   `database/recover.rs`, `database/scrub.rs`.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::delay_queue::DelayQueue;
 use super::disk_reserve::DiskReserve;
 use crate::system::clock;
 
-/// How often it is looked for room on a disk that was full.
+/// The interval at which a disk that was full is checked for free space.
 const ROOM_POLL: Duration = Duration::from_secs(2);
 
 pub(crate) struct TaskScheduler<D> {
@@ -34,7 +34,8 @@ pub(crate) enum SlowTask<D> {
 
 pub(crate) enum TimerTask<D> {
     ReleaseSnapshots(Weak<D>),
-    /// Holds the database: with work queued, it must not be closed to make room.
+    /// Resumes a stalled writer. It holds the database, which must not be closed while work is
+    /// queued.
     ResumeWriter(Arc<D>),
 }
 
@@ -50,37 +51,37 @@ impl<D> TaskScheduler<D> {
         self.slow.push(clock::now(), SlowTask::Checkpoint(database));
     }
 
-    /// Tries to recover the database at that time.
+    /// Tries to recover the database at `time`.
     pub(crate) fn recover_at(&self, time: Instant, database: Weak<D>) {
         self.slow.push(time, SlowTask::Recover(database));
     }
 
-    /// Looks at the database's whole file soon.
+    /// Runs a full scan of the database soon.
     pub(crate) fn scan_for_damage(&self, database: Weak<D>) {
         self.slow.push(clock::now(), SlowTask::ScanForDamage(database));
     }
 
-    /// Refills the reserve when there is room again.
+    /// Refills the reserve once there is free space again.
     pub(crate) fn refill(&self, reserve: Arc<DiskReserve>) {
         self.slow.push(clock::now() + ROOM_POLL, SlowTask::RefillReserve(reserve));
     }
 
-    /// Ends the database's unused snapshots at that time.
+    /// Ends the database's unused snapshots at `time`.
     pub(crate) fn release_at(&self, time: Instant, database: Weak<D>) {
         self.timers.push(time, TimerTask::ReleaseSnapshots(database));
     }
 
-    /// Schedules the database's next batch at that time.
+    /// Schedules the database's next batch at `time`.
     pub(crate) fn resume_at(&self, time: Instant, database: Arc<D>) {
         self.timers.push(time, TimerTask::ResumeWriter(database));
     }
 
-    /// Waits for the next task of the thread for what may take long. `None` after `stop`.
+    /// Waits for the next task that may take long. Returns `None` after `stop`.
     pub(crate) fn next_slow(&self) -> Option<SlowTask<D>> {
         self.slow.next()
     }
 
-    /// The same for the other thread.
+    /// Waits for the next short task. Returns `None` after `stop`.
     pub(crate) fn next_timer(&self) -> Option<TimerTask<D>> {
         self.timers.next()
     }

@@ -1,11 +1,11 @@
-//! Shrinking one file that nobody uses, for tools: whatever its settings, they stay.
+//! Vacuums one unused file, for tools, and keeps all its settings.
 //!
 //! # Invariants
-//! - The file's content afterwards is what it was before: the same schema, as many rows in every
-//!   table, sound by `quick_check`; else there is an error.
+//! - The file has the same content afterwards: the same schema, as many rows in every table, sound
+//!   by `quick_check`; otherwise there is an error.
 //!
 //! # Not here
-//! - Shrinking the files of a running program → `database/replace_file.rs`.
+//! - Vacuuming the files of a running program → `database/replace_file.rs`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,38 +24,38 @@ use crate::system::clock;
 use crate::system::directory_lock::DirectoryLock;
 use crate::system::side_files::bytes_with_wal;
 
-/// How a file is shrunk.
+/// The method by which a file is vacuumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VacuumMethod {
-    /// `VACUUM INTO` a file beside it, which then takes its place.
+    /// The file is replaced by a copy, which `VACUUM INTO` writes next to it.
     Copy,
-    /// SQLite's own `VACUUM`, which moves everything into a temporary file and back.
+    /// SQLite's own `VACUUM` moves everything into a temporary file and back.
     InPlace {
-        /// The temporary file is memory.
+        /// Whether the temporary file is in memory.
         in_memory: bool,
     },
 }
 
-/// What came of it.
+/// The result of a vacuum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VacuumReport {
-    /// The size of the file and its WAL before.
+    /// The size of the file and its WAL before the vacuum.
     pub bytes_before: u64,
-    /// And after.
+    /// The size of the file and its WAL after the vacuum.
     pub bytes_after: u64,
-    /// Rows of all tables.
+    /// The number of rows in all tables.
     pub rows: u64,
 }
 
-/// While others open databases in the same directory, a swap waits this long.
+/// The time that a replacement waits for others that open databases in the same directory.
 const OPENERS_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Shrinks the file. `check_unused` is called right before the file is replaced, while nobody can
-/// read it.
+/// Vacuums a file. `check_unused` is called right before the file is replaced, while no other
+/// connection can read it.
 ///
-/// [`Error::Busy`] if another connection, in any process, has the file open or locked,
-/// [`Error::NotEnoughSpace`], [`Error::WrongKey`], [`Error::CopyDiffers`]. The file is then as it
-/// was.
+/// Returns [`Error::Busy`] if another connection, in any process, has the file open or locked,
+/// [`Error::NotEnoughSpace`], [`Error::WrongKey`] or [`Error::CopyDiffers`]. With
+/// [`VacuumMethod::Copy`], the file is then unchanged.
 pub fn vacuum(
     path: &Path,
     encryption: &FileEncryption,
@@ -82,7 +82,7 @@ fn replace(
     check_unused: impl FnOnce() -> Result<()>,
 ) -> Result<u64> {
     let (db, cipher) = open::open_connection(path, encryption, AS_IS, false, false)?;
-    // From here on nobody reads or writes it, so that nothing is copied in vain.
+    // From here on, no other connection reads or writes the file, so the copy is not made in vain.
     let alone = ExclusiveLock::acquire(&db, clock::now())?;
     alone.empty_wal()?;
     let copy = CompactCopy::make(&db, OpenParams { path, encryption, cipher }, |_| Ok(()))?;

@@ -1,4 +1,4 @@
-//! The ciphers that a file may be encrypted with, by `sqlite3mc`'s own names.
+//! Lists the ciphers that a file may be encrypted with, under `sqlite3mc`'s own names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,15 +6,15 @@ use std::str::FromStr;
 /// A cipher of `sqlite3mc`. `chacha20` is the default for new files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cipher {
-    /// ChaCha20-Poly1305; authenticates each page.
+    /// ChaCha20-Poly1305, which authenticates each page.
     ChaCha20,
-    /// AES-256 in CBC mode; does not authenticate pages.
+    /// AES-256 in CBC mode, which does not authenticate pages.
     Aes256Cbc,
-    /// AEGIS-256; nearly free on processors with AES instructions.
+    /// AEGIS-256, which is nearly free on processors with AES instructions.
     Aegis,
     /// The format of `SQLCipher` 4.
     SqlCipher,
-    /// Ascon-128.
+    /// Ascon-128, which authenticates each page.
     Ascon128,
 }
 
@@ -23,7 +23,7 @@ impl Cipher {
     pub const ALL: [Self; 5] =
         [Self::ChaCha20, Self::Aes256Cbc, Self::Aegis, Self::SqlCipher, Self::Ascon128];
 
-    /// The name that `PRAGMA cipher` takes.
+    /// Returns the name that `PRAGMA cipher` takes.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ChaCha20 => "chacha20",
@@ -34,7 +34,7 @@ impl Cipher {
         }
     }
 
-    /// Whether each page tells, when it is read, that it is what was written.
+    /// Returns whether reading a page reveals that it is not what was written.
     pub const fn authenticates(self) -> bool {
         !matches!(self, Self::Aes256Cbc)
     }
@@ -55,7 +55,7 @@ impl FromStr for Cipher {
     }
 }
 
-/// A name that is no cipher's.
+/// The error for a name that belongs to no cipher.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("unknown cipher {0:?}")]
 pub struct UnknownCipher(pub String);

@@ -1,4 +1,4 @@
-//! How a file is encrypted: with which secret, and which cipher.
+//! Describes how a file is encrypted: with which secret and which cipher.
 
 use crate::open::cipher::Cipher;
 use crate::open::key::{DatabaseKey, Passphrase};
@@ -6,29 +6,30 @@ use crate::open::key::{DatabaseKey, Passphrase};
 /// The ciphers that are tried when none is named; a new file gets the first.
 pub(super) const DEFAULT_CIPHERS: &[Cipher] = &[Cipher::ChaCha20, Cipher::Aes256Cbc];
 
-/// How a file is encrypted.
+/// The encryption of a file: its secret and its cipher.
 #[derive(Clone, Debug)]
 pub enum FileEncryption {
-    /// Not at all.
+    /// The file is not encrypted.
     None,
-    /// With a raw key.
+    /// The file is encrypted with a raw key.
     Key {
-        /// The key.
+        /// The key of the file.
         key: DatabaseKey,
-        /// The cipher; if not given, `chacha20`, and for a file that this does not open
-        /// `aes256cbc`.
+        /// The cipher of the file. If it is `None`, `chacha20` is used, or `aes256cbc` for a file
+        /// that this does not open.
         cipher: Option<Cipher>,
     },
-    /// With a key that the cipher derives from a passphrase: files of other programs.
+    /// The file is encrypted with a key that the cipher derives from a passphrase, as in other
+    /// programs.
     Passphrase {
-        /// The passphrase.
+        /// The passphrase of the file.
         passphrase: Passphrase,
-        /// As for a raw key.
+        /// The cipher of the file, with the same default as for a raw key.
         cipher: Option<Cipher>,
     },
 }
 
-/// What opens an encrypted file.
+/// The secret that opens an encrypted file.
 #[derive(Clone, Copy)]
 pub(super) enum KeyOrPassphrase<'a> {
     Key(&'a DatabaseKey),
@@ -36,12 +37,12 @@ pub(super) enum KeyOrPassphrase<'a> {
 }
 
 impl FileEncryption {
-    /// What a new file is encrypted with.
+    /// Returns the cipher that a new file gets, or `None` if it is not encrypted.
     pub(crate) fn default_cipher(&self) -> Option<Cipher> {
         self.secret().map(|(_, cipher)| cipher.unwrap_or(DEFAULT_CIPHERS[0]))
     }
 
-    /// The secret, and the cipher if it was named.
+    /// Returns the secret, and the cipher if it was named.
     pub(super) fn secret(&self) -> Option<(KeyOrPassphrase<'_>, Option<Cipher>)> {
         match self {
             Self::None => None,

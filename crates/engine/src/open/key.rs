@@ -1,8 +1,9 @@
-//! A database key: 32 random bytes, used as they are, so that opening derives nothing. And what
-//! other programs' files are opened with: a passphrase, from which the cipher derives the key.
+//! Defines the secrets that open a file. A database key is 32 random bytes, which are used
+//! directly, so that opening derives nothing. Files of other programs may need a passphrase, from
+//! which the cipher derives the key.
 //!
 //! # Invariants
-//! - The bytes are zeroised on drop, and no `Debug` output shows them.
+//! - The bytes are zeroized on drop, and no `Debug` output shows them.
 //!
 //! # Not here
 //! - Keys from passwords, wrapped keys → the `accounts` crate.
@@ -16,10 +17,11 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 pub struct DatabaseKey([u8; 32]);
 
 impl DatabaseKey {
-    /// A new key from the operating system's random source.
+    /// Generates a new key from the operating system's random source.
     ///
     /// # Panics
-    /// If the operating system has no randomness to give; nothing that needs a key can go on then.
+    /// Panics if the operating system cannot provide random bytes; nothing that needs a key can
+    /// continue.
     pub fn generate() -> Self {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
@@ -28,23 +30,23 @@ impl DatabaseKey {
         key
     }
 
-    /// Takes 32 bytes as the key.
+    /// Creates a key from 32 bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The key itself. Do not log it, and do not put it into SQL.
+    /// Returns the bytes of the key. Do not log them, and do not put them into SQL.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// What a cipher derives a key from; takes it some 50 ms at each opening.
+/// A passphrase, from which a cipher derives a key; this takes some 50 ms at each opening.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Passphrase(Vec<u8>);
 
 impl Passphrase {
-    /// Takes these bytes, as they are.
+    /// Creates a passphrase from these bytes, without changing them.
     pub const fn new(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }

@@ -1,31 +1,31 @@
-//! Schema migrations: numbered SQL scripts that bring a new file, and one of any older version that
-//! is still read, to the newest.
+//! Migrates schemas: numbered SQL scripts bring a new file, and one of any older version that is
+//! still supported, to the newest version.
 //!
 //! The version is SQLite's `user_version`. Each migration and its version number commit in one
 //! transaction, so a file is always at exactly one version.
 //!
 //! # Invariants
 //! - Versions ascend strictly (asserted).
-//! - A file from a later program is refused, not touched; so is one that is older than the first
-//!   migration.
-//! - Of two processes that migrate one file at a time, the second finds the version that the first
-//!   has left: it is read in the transaction that changes it.
+//! - A file from a later program is refused and not changed; so is a file that is older than the
+//!   first migration.
+//! - If two processes migrate one file at the same time, the second finds the version that the
+//!   first has left: the version is read in the transaction that changes it.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::{Error, Result, sqlite};
 
-/// One step of a schema's history.
+/// A step in the history of a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
-    /// The `user_version` that the file has afterwards; from 1, ascending.
+    /// The `user_version` that the file has afterwards; versions ascend from 1.
     pub version: u32,
-    /// The statements, without BEGIN and COMMIT.
+    /// The statements of the step, without BEGIN and COMMIT.
     pub sql: &'static str,
 }
 
-/// Brings the file to the last version in `migrations`. With none, versions are the caller's
-/// business.
+/// Brings the file to the last version in `migrations`. If that is empty, the caller manages
+/// versions.
 pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<()> {
     assert!(
         migrations.iter().map(|migration| migration.version).is_sorted_by(|a, b| a < b),
@@ -46,7 +46,7 @@ pub(crate) fn migrate(db: &mut Connection, migrations: &[Migration]) -> Result<(
     Ok(())
 }
 
-/// Applies one migration, unless another process has done so meanwhile.
+/// Applies one migration, unless another process has already done so.
 fn apply(db: &mut Connection, migration: &Migration) -> rusqlite::Result<()> {
     let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if version(&tx)? < migration.version {

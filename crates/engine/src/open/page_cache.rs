@@ -1,4 +1,4 @@
-//! The memory of all page caches, counted: what the budget of `databases.rs` is compared with.
+//! Counts the memory of all page caches, which is compared with the budget of `databases.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use rusqlite::Connection;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CacheTotal(Arc<AtomicUsize>);
 
-/// One connection's part of the total; dropping it takes the part away.
+/// The share of one connection in the total; dropping it subtracts the share.
 #[derive(Debug)]
 pub(crate) struct CacheShare {
     total: CacheTotal,
@@ -27,7 +27,7 @@ impl CacheTotal {
 }
 
 impl CacheShare {
-    /// Brings the part up to date.
+    /// Measures the connection's page cache and updates the share.
     pub(crate) fn measure(&mut self, connection: &Connection) {
         let bytes =
             sqlite3mc_sys::cache_bytes(connection).expect("an open connection has a status");

@@ -1,7 +1,7 @@
-//! A connection together with the statements that are prepared on it.
+//! Keeps a connection together with the statements that are prepared on it.
 //!
 //! # Invariants
-//! - The statements are finalised before the connection is closed (`self_cell` drops them first).
+//! - The statements are finalized before the connection is closed (`self_cell` drops them first).
 #![expect(unsafe_code, reason = "one `unsafe impl Send`, which says why it is sound")]
 
 use rusqlite::Connection;
@@ -22,7 +22,7 @@ pub(crate) struct PreparedConnection(ConnectionAndStatements);
 
 // SAFETY: a `Connection` may move to another thread; it may not be used by two at once. A
 // `PreparedConnection` owns its connection and every reference to it: the statements inside
-// `Transaction` borrow it, and so are not `Send` by themselves, but they only ever move together
+// `Transaction` borrow it, and so are not `Send` on their own, but they only ever move together
 // with it. None can stay behind: `with` lends the transaction for a lifetime that its closure
 // cannot name.
 unsafe impl Send for PreparedConnection {}
@@ -42,7 +42,7 @@ impl PreparedConnection {
         self.with(|transaction| transaction.statement(sql)?.execute([]).map(drop))
     }
 
-    /// No contents stay in memory when nothing is going on.
+    /// Clears the parameters, so that no contents stay in memory while the connection is idle.
     pub(crate) fn clear_parameters(&self) {
         self.0.with_dependent(|_connection, transaction| transaction.clear_parameters());
     }
@@ -51,7 +51,7 @@ impl PreparedConnection {
         self.0.borrow_owner()
     }
 
-    /// Finalises the statements.
+    /// Finalizes the statements and returns the connection.
     pub(crate) fn into_connection(self) -> Connection {
         self.0.into_owner()
     }

@@ -1,14 +1,14 @@
-//! Profiles: named sets of PRAGMAs, as data.
+//! Defines the profiles, which are named sets of PRAGMAs, as data.
 //!
 //! The engine, `tune` and the benchmark read the same table. Each PRAGMA carries the value that it
-//! must read back as, so that a setting without effect is an error and not a belief.
+//! must read back as, so that a setting without effect is an error and not an assumption.
 //!
 //! # Invariants
-//! - What only takes effect on an empty file (`auto_vacuum`, `page_size`) stands before
+//! - PRAGMAs that only take effect on an empty file (`auto_vacuum`, `page_size`) come before
 //!   `journal_mode`, which writes the first page (asserted by a test).
-//! - An encrypted database keeps its temporary files in memory whatever the profile says:
-//!   `sqlite3mc` before 2.6 writes them in plaintext, and a compile option of later versions can
-//!   bring that back. It has no memory map, which the pager refuses for ciphertext.
+//! - An encrypted database keeps its temporary files in memory with every profile: `sqlite3mc`
+//!   before 2.6 writes them in plaintext, and a compile option of later versions can restore that.
+//!   It has no memory map, which the pager refuses for ciphertext.
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -18,59 +18,59 @@ use crate::error::{Error, Result, sqlite};
 /// A named set of PRAGMAs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// What it is called in commands and reports.
+    /// The profile's name in commands and reports.
     pub name: &'static str,
-    /// What it is for, in one line.
+    /// The profile's purpose, in one line.
     pub about: &'static str,
-    /// Another profile's settings, which this one changes.
+    /// The settings of another profile, on which this one is based.
     pub base: &'static [PragmaSetting],
-    /// Settings that replace those of the same name in `base`, or come after them.
+    /// The settings that replace those of the same name in `base`, or follow them.
     pub changes: &'static [PragmaSetting],
 }
 
-/// One setting.
+/// A PRAGMA with the value that it is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PragmaSetting {
-    /// The PRAGMA's name.
+    /// The name of the PRAGMA.
     pub name: &'static str,
-    /// What it is set to.
+    /// The value that the PRAGMA is set to.
     pub value: &'static str,
-    /// What SQLite answers afterwards when asked.
+    /// The value that SQLite reports afterwards.
     pub read_back: &'static str,
-    /// Which connections set it.
+    /// The connections that set the PRAGMA.
     pub scope: PragmaScope,
 }
 
-/// Which connections set a PRAGMA.
+/// The connections that set a PRAGMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PragmaScope {
-    /// The one that creates the file; later the file keeps what it has.
+    /// Only the connection that creates the file sets it; the file then keeps the setting.
     Creation,
-    /// Those that may write.
+    /// Connections that may write set it.
     Writing,
-    /// All.
+    /// All connections set it.
     Always,
 }
 
 impl Profile {
-    /// The default: one of thousands of databases in a server.
+    /// The default profile, for one of thousands of databases in a server.
     pub const SERVER: &'static Self = &OWN[0];
 
-    /// The 12 configurations of the published benchmark: the mail provider's set of 2025
-    /// ("production"), that set with one change each, and two ends.
+    /// The 12 configurations of the published benchmark: the mail provider's settings of 2025
+    /// ("production"), variants of them, and two extremes.
     pub const PUBLISHED: &'static [Self] = PUBLISHED;
 
-    /// Every profile.
+    /// Returns an iterator over all profiles.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         OWN.iter().chain(PUBLISHED)
     }
 
-    /// The profile of that name.
+    /// Returns the profile with this name.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         Self::all().find(|profile| profile.name == name)
     }
 
-    /// The settings, in the order in which they are set.
+    /// Returns the settings, in the order in which they are applied.
     pub fn pragmas(&self) -> impl Iterator<Item = PragmaSetting> {
         let Self { base, changes, .. } = *self;
         let changed = |one: &PragmaSetting| changes.iter().find(|other| other.name == one.name);
@@ -92,7 +92,7 @@ pub(crate) struct ProfileTarget {
     pub(crate) is_empty: bool,
 }
 
-/// Sets what the profile says and reads each setting back.
+/// Applies a profile to a connection, and reads each setting back.
 pub(crate) fn apply(profile: &Profile, db: &Connection, target: ProfileTarget) -> Result<()> {
     set(db, temp_store(profile, target))?;
     for pragma in profile.pragmas().filter(|pragma| pragma.name != "temp_store") {
@@ -108,7 +108,7 @@ pub(crate) fn apply(profile: &Profile, db: &Connection, target: ProfileTarget) -
     Ok(())
 }
 
-/// Refuses, before a file is touched, what an encrypted database cannot have.
+/// Refuses a profile that an encrypted database cannot have, before a file is changed.
 pub(crate) fn check_encryptable(profile: &Profile) -> Result<()> {
     match profile.value("mmap_size") {
         None | Some("0") => Ok(()),
@@ -139,7 +139,7 @@ fn set(db: &Connection, pragma: PragmaSetting) -> Result<()> {
     }
 }
 
-/// The present value of a PRAGMA, as text.
+/// Returns the present value of a PRAGMA as text.
 pub(crate) fn read(db: &Connection, name: &str) -> rusqlite::Result<String> {
     db.query_row(&format!("PRAGMA {name}"), [], |row| {
         Ok(match row.get_ref(0)? {
@@ -195,7 +195,7 @@ const WAL: PragmaSetting = writing("journal_mode", "WAL", "wal");
 const WAL_SIZE_64MB: PragmaSetting = writing("journal_size_limit", "67108864", "67108864");
 const WAL_SIZE_256MB: PragmaSetting = writing("journal_size_limit", "268435456", "268435456");
 
-/// `server`, and the mail provider's set in use.
+/// The profile `server`, and the settings that the mail provider uses now.
 const OWN: &[Profile] = &[
     Profile {
         name: "server",
@@ -226,8 +226,8 @@ const OWN: &[Profile] = &[
     },
 ];
 
-/// The published program sets `auto_vacuum` after WAL, where SQLite ignores it; here it takes
-/// effect.
+/// The published profiles. The published program sets `auto_vacuum` after WAL, where SQLite ignores
+/// it; here it takes effect.
 const PUBLISHED: &[Profile] = &[
     Profile {
         name: "production",
@@ -311,7 +311,7 @@ const PUBLISHED: &[Profile] = &[
     },
 ];
 
-/// The provider's set of 2025.
+/// The mail provider's settings of 2025.
 const PRODUCTION: &[PragmaSetting] = &[
     AUTO_VACUUM_FULL,
     ENCODING_UTF8,

@@ -1,18 +1,18 @@
-//! Opening a damaged file to save what can be read of it: on an overlay, behind a filter that gives
-//! zeros for pages that cannot be read.
+//! Opens a damaged file to salvage its readable content: on an overlay, behind a filter that
+//! returns zeros for pages that cannot be read.
 //!
-//! Of a file with a key, page 1 usually proves the key. Where it is lost, the other pages do: one
-//! that the cipher takes for authentic, or, of a cipher that does not authenticate, one that looks
-//! like a page of a B-tree. Page 1 is then replaced by an empty one with the same settings, as far
-//! as they are known: eight bytes of its header are not encrypted, and may have survived.
+//! In a file with a key, page 1 usually proves the key. If page 1 is lost, the other pages do: one
+//! that the cipher authenticates or, with a cipher that does not authenticate, one that looks like
+//! a page of a B-tree. Page 1 is then replaced by an empty one with the same settings, as far as
+//! they are known: eight bytes of its header are not encrypted, and may have survived.
 //!
 //! # Invariants
-//! - Nothing is written on the disk.
-//! - A WAL has been moved into the file, in memory: each page is in the main file then, behind the
+//! - Nothing is written to the disk.
+//! - A WAL has been moved into the file, in memory, so each page is in the main file, behind the
 //!   filter.
 //!
 //! # Not here
-//! - What is saved of it → `doctor::recover`.
+//! - Salvaging the content → `doctor::recover`.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -26,29 +26,30 @@ use super::{
     sqlite, wrong_key,
 };
 
-/// A damaged file, open.
+/// A damaged file, opened for recovery.
 pub struct RecoverySource {
-    /// It is read through this.
+    /// The connection through which the file is read.
     pub database: FilteredConnection,
-    /// `None`: it is not encrypted.
+    /// The cipher of the file, or `None` if it is not encrypted.
     pub cipher: Option<Cipher>,
-    /// `false`: page 1 cannot be read, and with it the schema's root.
+    /// Whether page 1, which contains the root of the schema, can be read.
     pub has_page_1: bool,
 }
 
-/// Beside the one that a header names, those that may be, the most frequent first.
+/// All page sizes, the most frequent first. Each is tried unless the header names one.
 const PAGE_SIZES: [usize; 8] = [4096, 1024, 8192, 2048, 16_384, 32_768, 65_536, 512];
-/// In the header, from here on, what is not encrypted: page size, file format, reserved bytes, and
-/// three numbers that are the same in every file.
+/// The offset in the header where its unencrypted part starts: page size, file format, reserved
+/// bytes, and three numbers that are the same in every file.
 const PLAIN_START: usize = 16;
 const FIXED_FRACTIONS: [u8; 3] = [64, 32, 32];
-/// Pages that are looked at to see whether a key fits.
+/// The maximum number of pages that are read to see whether a key fits.
 const PROBES_MAX: u32 = 256;
 
-/// Opens it. [`crate::Error::WrongKey`] if nothing in it can be read with this key.
+/// Opens a damaged file. Returns [`crate::Error::WrongKey`] if nothing in it can be read with this
+/// key.
 ///
-/// Of a file that is not encrypted, the header may be damaged: SQLite's recovery extension replaces
-/// it while it begins, and until then the connection reads nothing.
+/// If the file is not encrypted, its header may be damaged: SQLite's recovery extension replaces it
+/// when it starts, and until then the connection reads nothing.
 pub fn open_for_recovery(path: &Path, encryption: &FileEncryption) -> Result<RecoverySource> {
     let path = path.canonicalize().map_err(io(path))?;
     let opened = open_overlay(&path, encryption).and_then(|(db, cipher)| {
@@ -64,10 +65,10 @@ pub fn open_for_recovery(path: &Path, encryption: &FileEncryption) -> Result<Rec
     }
 }
 
-/// Reads page 1, and the rest of what a writer has left with it. Returns the page size.
+/// Reads page 1 and the WAL or journal that a writer has left. Returns the page size.
 fn prepare(db: &Connection) -> Result<usize> {
     tolerate(db)?;
-    // A file that is shorter than its header says is as long as it is.
+    // SQLite then uses the real length of a file whose header claims a greater one.
     db.query_row("PRAGMA page_count", [], |_| Ok(())).map_err(sqlite("first read"))?;
     let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
     db.query_row(checkpoint, [], |_| Ok(())).map_err(sqlite("reading the WAL"))?;
@@ -104,9 +105,9 @@ fn without_page_1(
     let file = File::open(path).map_err(io(path))?;
     let file_bytes = file.metadata().map_err(io(path))?.len();
     let mut start = [0; 24];
-    // Where the disk has lost it, it is as if it were all zeros.
+    // A header that the disk cannot read counts as all zeros.
     let survived = file.read_exact_at(&mut start, 0).ok().and_then(|()| PlainHeader::parse(&start));
-    // Before SQLite opens the file: closing a descriptor drops locks.
+    // The file is closed before SQLite opens it, because closing a descriptor drops locks.
     drop(file);
     for cipher in candidates(named.as_ref()) {
         for page_size in PAGE_SIZES {
@@ -129,7 +130,7 @@ fn without_page_1(
     Err(wrong_key(path))
 }
 
-/// What is not encrypted of page 1.
+/// The settings in the unencrypted part of page 1.
 struct PlainHeader {
     page_size: usize,
     reserved: u8,
@@ -147,13 +148,14 @@ impl PlainHeader {
     }
 }
 
-/// A page 1 of a database without tables (<https://sqlite.org/fileformat.html#the_database_header>).
+/// Builds a page 1 of a database without tables
+/// (<https://sqlite.org/fileformat.html#the_database_header>).
 fn empty_page_1(page_size: usize, reserved: u8, file_bytes: u64) -> Vec<u8> {
     let mut page = vec![0; page_size];
     let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
     let pages_count = file_bytes / u64::try_from(page_size).expect("64 bits hold a size");
     let pages_count = u32::try_from(pages_count).unwrap_or(u32::MAX);
-    // 65,536 is written as 1, and the end of such a page as 0.
+    // 65,536 is stored as 1, and the end of such a page as 0.
     let size = u16::try_from(page_size).unwrap_or(1);
     let end = u16::try_from(page_size - usize::from(reserved)).unwrap_or(0);
     put(0, b"SQLite format 3\0");
@@ -162,17 +164,17 @@ fn empty_page_1(page_size: usize, reserved: u8, file_bytes: u64) -> Vec<u8> {
     put(21, &FIXED_FRACTIONS);
     put(28, &pages_count.to_be_bytes());
     put(44, &4_u32.to_be_bytes());
-    // UTF-8.
+    // The text encoding is UTF-8.
     put(56, &1_u32.to_be_bytes());
-    // A leaf of a table, without cells.
+    // The page is a leaf of a table, without cells.
     put(100, &[13]);
     put(105, &end.to_be_bytes());
     page
 }
 
-/// Is there a page that only the right key makes readable?
+/// Checks whether there is a page that only the right key makes readable.
 fn reads_something(db: &Connection, cipher: Cipher) -> bool {
-    // SQLite recovers what a writer has left with its first read.
+    // SQLite's first read recovers the WAL or journal that a writer has left.
     let count = db.query_row("PRAGMA page_count", [], |row| row.get::<_, u32>(0)).unwrap_or(0);
     let checkpoint = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     if checkpoint.is_err() {
@@ -186,7 +188,7 @@ fn reads_something(db: &Connection, cipher: Cipher) -> bool {
     })
 }
 
-/// Of random bytes, fewer than one in a million pass.
+/// Checks whether a page looks like one of a B-tree; fewer than one in a million random pages do.
 fn is_tree_page(page: &[u8]) -> bool {
     let number = |at: usize| usize::from(u16::from_be_bytes([page[at], page[at + 1]]));
     let pointers = match page[0] {

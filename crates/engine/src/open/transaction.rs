@@ -1,17 +1,17 @@
-//! What a closure works with: the connection inside its transaction, and statements that stay
+//! Provides closures with the connection inside their transaction, and with statements that stay
 //! prepared.
 //!
 //! A [`StaticStatement`] is a static: it finds its prepared statement on any connection by an
-//! index, where `prepare_cached` hashes the text each time.
+//! index, whereas `prepare_cached` hashes the text each time.
 //!
 //! # Invariants
-//! - What a transaction may have written is never underestimated: it decides whether a failure
-//!   must be undone. Statements that change rows are counted by SQLite; whatever else writes
-//!   (schema changes, PRAGMAs, incremental BLOBs, anything through the bare connection) counts as a
-//!   write unseen.
+//! - The writes of a transaction are never underestimated, because they decide whether a failure
+//!   must be undone. SQLite counts the rows that statements change; all other writes (schema
+//!   changes, PRAGMAs, incremental BLOBs, anything through the bare connection) count as unseen
+//!   writes.
 //!
 //! # Not here
-//! - Where a transaction begins and ends → `write/writer.rs`, `readers.rs`.
+//! - The start and end of a transaction → `write/writer.rs`, `readers.rs`.
 
 use std::cell::{Cell, RefCell};
 use std::ops::{Deref, DerefMut};
@@ -20,9 +20,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rusqlite::{Connection, Statement};
 
-/// A statement's text, with its place among the prepared statements of every connection.
+/// The text of a statement, with its index among the prepared statements of every connection.
 ///
-/// Made once, as a `static`:
+/// Create it once, as a `static`:
 /// ```
 /// static CREDIT: engine::StaticStatement = engine::StaticStatement::new("UPDATE account SET
 /// balance = balance + ?1");
@@ -36,12 +36,14 @@ pub struct StaticStatement {
 static PLACES_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 impl StaticStatement {
-    /// Takes one statement; what follows a semicolon is an error when it is first prepared.
+    /// Creates a statement from its text; text after a semicolon is an error when it is first
+    /// prepared.
     pub const fn new(text: &'static str) -> Self {
         Self { text, index: OnceLock::new() }
     }
 
-    /// Dense over the program, in order of first use.
+    /// Returns the index of the statement; indexes are dense over the program, in order of first
+    /// use.
     fn index(&self) -> usize {
         *self.index.get_or_init(|| PLACES_COUNT.fetch_add(1, Ordering::Relaxed))
     }
@@ -50,8 +52,8 @@ impl StaticStatement {
 /// The connection inside a transaction. Dereferences to [`rusqlite::Connection`].
 pub struct Transaction<'c> {
     connection: &'c Connection,
-    /// By [`StaticStatement::index`]. A place is empty before its first use and while its statement
-    /// is lent.
+    /// The prepared statements, by [`StaticStatement::index`]. A place is empty before its first
+    /// use and while its statement is lent.
     prepared: RefCell<Vec<Option<Box<PreparedStatement<'c>>>>>,
     effect: Cell<WriteEffect>,
     changes_before: Cell<u64>,
@@ -60,17 +62,17 @@ pub struct Transaction<'c> {
 struct PreparedStatement<'c> {
     statement: Statement<'c>,
     effect: WriteEffect,
-    /// Used since its parameters were last cleared.
+    /// Whether the statement was used since its parameters were last cleared.
     is_used: bool,
 }
 
-/// What may have been written.
+/// The writes that may have happened in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum WriteEffect {
     Nothing,
-    /// Only rows, all of which SQLite counts.
+    /// Only rows were written, all of which SQLite counts.
     Counted,
-    /// The same, and perhaps a counter of AUTOINCREMENT, which SQLite does not count.
+    /// Rows were written, and perhaps a counter of AUTOINCREMENT, which SQLite does not count.
     Inserts,
     Unknown,
 }
@@ -85,7 +87,8 @@ impl<'c> Transaction<'c> {
         }
     }
 
-    /// The prepared statement of that text: prepared at its first use on this connection, and kept.
+    /// Returns the prepared statement of this text. It is prepared at its first use on this
+    /// connection, and then kept.
     pub fn statement(
         &self,
         sql: &'static StaticStatement,
@@ -94,20 +97,21 @@ impl<'c> Transaction<'c> {
         let kept = self.prepared.borrow_mut().get_mut(place).and_then(Option::take);
         let prepared = match kept {
             Some(prepared) => prepared,
-            // First use, or it is lent already further up: that one gets its place back, or this.
+            // This is the first use, or the statement is lent further up the stack. The place is
+            // then taken by the one that is dropped last.
             None => prepare(self.connection, sql.text)?,
         };
         self.effect.set(self.effect.get().max(prepared.effect));
         Ok(StatementGuard { transaction: self, index: place, prepared: Some(prepared) })
     }
 
-    /// Forgets what was written so far: from here on it is another's.
+    /// Starts a new transaction, and forgets the writes of the previous one.
     pub(crate) fn start(&self) {
         self.effect.set(WriteEffect::Nothing);
         self.changes_before.set(self.connection.total_changes());
     }
 
-    /// May anything have been written since the start?
+    /// Checks whether anything may have been written since the start.
     pub(crate) fn may_have_written(&self) -> bool {
         match self.effect.get() {
             WriteEffect::Nothing => false,
@@ -121,14 +125,14 @@ impl<'c> Transaction<'c> {
         self.connection.total_changes() != self.changes_before.get()
     }
 
-    /// An INSERT that is ignored moves the counter all the same.
+    /// Checks for AUTOINCREMENT counters. An ignored INSERT moves the counter all the same.
     fn has_autoincrement(&self) -> bool {
         static COUNTERS: StaticStatement =
             StaticStatement::new("PRAGMA table_list('sqlite_sequence')");
         self.statement(&COUNTERS).and_then(|mut counters| counters.exists([])).unwrap_or(true)
     }
 
-    /// Clears the parameters of what was used.
+    /// Clears the parameters of all statements that were used.
     pub(crate) fn clear_parameters(&self) {
         for prepared in self.prepared.borrow_mut().iter_mut().flatten() {
             if std::mem::take(&mut prepared.is_used) {
@@ -137,7 +141,7 @@ impl<'c> Transaction<'c> {
         }
     }
 
-    /// The connection, for what certainly writes nothing.
+    /// Returns the connection, for calls that certainly write nothing.
     pub(crate) fn connection_read_only(&self) -> &'c Connection {
         self.connection
     }
@@ -183,12 +187,12 @@ fn prepare<'c>(
     Ok(Box::new(PreparedStatement { statement, effect, is_used: false }))
 }
 
-/// A prepared statement, lent. Dereferences to [`rusqlite::Statement`]; goes back when dropped. Its
-/// parameters keep what they were last bound to, so bind all of them.
+/// A prepared statement on loan. Dereferences to [`rusqlite::Statement`], and is returned when
+/// dropped. Its parameters keep the values that they were last bound to, so bind all of them.
 pub struct StatementGuard<'t, 'c> {
     transaction: &'t Transaction<'c>,
     index: usize,
-    /// `None` only while it is dropped.
+    /// The statement, or `None` while the guard is dropped.
     prepared: Option<Box<PreparedStatement<'c>>>,
 }
 

@@ -1,13 +1,13 @@
-//! Opening the connection that writes: it must be able to, and stand on nothing that another process
-//! left unflushed.
+//! Opens the connection that writes, which must be able to write and must not build on data that
+//! another process left unflushed.
 //!
 //! # Invariants
-//! - A writer never builds upon a WAL that this process has not written: its pages are moved into
-//!   the file first, by a checkpoint with its fsyncs. The kernel takes pages that an earlier process
-//!   could not write for written, so a flush of that WAL would prove nothing.
+//! - A writer never builds upon a WAL that this process has not written: its pages are first moved
+//!   into the file, by a checkpoint with its fsyncs. The kernel considers pages that an earlier
+//!   process could not write as written, so a flush of that WAL would prove nothing.
 //!
 //! # Not here
-//! - The same for a database that is open → `database/recover.rs`.
+//! - Recovering a database that is open → `database/recover.rs`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,12 +22,12 @@ use crate::open::profile::{self, Profile};
 use crate::system::directory::{directory_of, sync_directory};
 use crate::system::side_files::wal_bytes;
 
-/// A connection that writes, and has shown that it can.
+/// A connection that was found to be able to write.
 pub(crate) struct WritableConnection {
     pub(crate) connection: Connection,
     pub(crate) cipher: Option<Cipher>,
-    /// Why the disk did not take the WAL that was left: the database can be read, and must recover
-    /// before it is written to.
+    /// The reason why the abandoned WAL could not be moved to the disk, if so: the database can be
+    /// read, and must recover before it is written to.
     pub(crate) wal_failure: Option<Error>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn open_writable(
     };
     let connection = connect_named(path, encryption, cipher, profile, false)?;
     if left == WalRecovery::InUse {
-        // Whoever has the file open wrote this WAL; it is copied as far as that goes.
+        // Another connection has the file open and wrote this WAL; it is copied as far as possible.
         copy_wal(&connection)?;
     }
     check_writable(path, &connection)?;
@@ -63,19 +63,19 @@ pub(crate) fn open_writable(
     Ok(WritableConnection { connection, cipher, wal_failure })
 }
 
-/// What became of a WAL that this process has not written.
+/// The outcome of recovering a WAL that this process has not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WalRecovery {
-    /// There is none any more: its pages are in the file, and the disk has them.
+    /// No WAL is left: its pages are in the file and on the disk.
     Recovered,
     /// Another connection has the file open.
     InUse,
 }
 
-/// Moves a WAL that was left, by a process that was killed or one that could not flush it, into the
-/// file, and makes both durable. It is recovered by its checksums: alone on the file, and with an
-/// index in memory, so that nothing of what another believed about it is taken over. A backup that
-/// copies both has to begin again: it is the one that can wait.
+/// Moves an abandoned WAL, of a process that was killed or could not flush it, into the file, and
+/// makes both durable. The WAL is recovered by its checksums: exclusively, and with an index in
+/// memory, so that no other process's view of it is adopted. A backup that copies both files must
+/// start again: it is the one that can wait.
 pub(crate) fn recover_abandoned_wal(
     path: &Path,
     encryption: &FileEncryption,
@@ -89,7 +89,7 @@ pub(crate) fn recover_abandoned_wal(
         unlock(&db, secret, cipher).map_err(sqlite("key"))?;
     }
     db.busy_timeout(Duration::ZERO).map_err(sqlite("busy_timeout"))?;
-    // The first read takes the file and opens the WAL; a checkpoint before it does nothing.
+    // The first read locks the file and opens the WAL; a checkpoint before it does nothing.
     let read = db.query_row("PRAGMA schema_version", [], |_| Ok(()));
     match read {
         Err(error) if is_busy(&error) => return Ok(WalRecovery::InUse),
@@ -99,24 +99,24 @@ pub(crate) fn recover_abandoned_wal(
     Ok(if truncate_wal(&db)? { WalRecovery::Recovered } else { WalRecovery::InUse })
 }
 
-/// SQLite opens a file, or its WAL, for reading only where it may not be opened for writing,
-/// whatever the reason: too few descriptors, for one.
+/// Checks whether a connection can write. SQLite opens a file or its WAL read-only if it cannot
+/// open it for writing, for whatever reason, such as too few descriptors.
 pub(crate) fn check_writable(path: &Path, connection: &Connection) -> Result<()> {
     let read_only = || Error::ReadOnly { path: path.to_owned() };
-    // Of such a file BEGIN IMMEDIATE makes a read transaction, and says nothing.
+    // On such a file, BEGIN IMMEDIATE starts a read transaction and returns no error.
     if connection.is_readonly(MAIN_DB).map_err(sqlite("first write lock"))? {
         return Err(read_only());
     }
     match connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK") {
-        // The WAL.
+        // The WAL is read-only.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::ReadOnly) => Err(read_only()),
-        // Another process writes just now, so that the file can be written to.
+        // Another process is writing, so the file can be written to.
         Err(error) if is_busy(&error) => Ok(()),
         done => done.map_err(sqlite("first write lock")),
     }
 }
 
-/// Copies what the WAL holds into the file, as far as readers let it.
+/// Copies the WAL's content into the file, as far as readers allow.
 pub(crate) fn copy_wal(db: &Connection) -> Result<()> {
     db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sqlite("checkpoint"))
 }
@@ -135,7 +135,7 @@ mod tests {
         for journal_mode in ["DELETE", "WAL"] {
             writes.pragma_update(None, "journal_mode", journal_mode).unwrap();
             check_writable(&path, &writes).unwrap();
-            // As SQLite opens one where the descriptors are used up.
+            // SQLite opens a file like this when the descriptors are used up.
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
             let reads = Connection::open_with_flags(&path, flags).unwrap();
             let refused = check_writable(&path, &reads).unwrap_err();

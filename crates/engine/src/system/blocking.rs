@@ -1,4 +1,4 @@
-//! Blocking work, on the threads that tokio keeps for it.
+//! Runs blocking work on the threads that tokio keeps for it.
 
 use std::panic::resume_unwind;
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// Runs work that reads files or takes more than a moment, so that no thread of the async runtime
 /// waits for it. If the work panics, so does the caller.
 ///
-/// [`Error::Closed`] if the runtime is being shut down.
+/// Returns [`Error::Closed`] if the runtime is being shut down.
 pub async fn run_blocking<T, F>(work: F) -> Result<T>
 where
     F: FnOnce() -> T + Send + 'static,

@@ -1,30 +1,31 @@
-//! The clock of the engine, the server, the doctor and the programs: nothing else of theirs reads
-//! the clocks of `std`. Crates that must not read the time, such as `crdt` and `replica`, take it as
-//! an argument.
+//! Provides the clock of the engine, the server, the doctor and the programs: no other code of
+//! theirs reads the clocks of `std`. Crates that must not read the time, such as `crdt` and
+//! `replica`, take it as an argument.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The monotonic clock, for durations.
+/// Returns the time of the monotonic clock, for durations.
 #[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
 pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Milliseconds since 1970, as the system has it; 0 before.
+/// Returns the milliseconds since 1970 by the system's clock, or 0 before 1970.
 #[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How long ago that was, as the system has it; `None` if it is yet to come.
+/// Returns the time that has passed since `time` by the system's clock, or `None` if it is in the
+/// future.
 #[expect(clippy::disallowed_methods, reason = "this is the named place that reads the clock")]
 pub(crate) fn age_of(time: SystemTime) -> Option<Duration> {
     SystemTime::now().duration_since(time).ok()
 }
 
-/// A time that may be spent on many short steps, without reading the clock at each: while steps are
-/// quick, it looks only after some of them.
+/// A time budget for many short steps, which does not read the clock at each: while steps are
+/// quick, it reads the clock only after some of them.
 pub(crate) struct BatchTimeBudget {
     until: Instant,
     total: Duration,
@@ -34,9 +35,11 @@ pub(crate) struct BatchTimeBudget {
     is_spent: bool,
 }
 
-/// Steps between two looks should not take more than this share of the budget.
+/// The divisor of the budget that gives the time that steps between two clock readings should not
+/// exceed.
 const SHARE_BETWEEN_LOOKS: u32 = 32;
-/// Looking costs a tenth of the shortest step, so a sixteenth of that is not worth saving.
+/// The maximum number of steps between two clock readings. A reading costs a tenth of the shortest
+/// step, so a sixteenth of that is not worth saving.
 const STRIDE_MAX: u32 = 16;
 
 impl BatchTimeBudget {
@@ -46,7 +49,7 @@ impl BatchTimeBudget {
         Self { until, total, looked, steps_to_look: 1, stride: 1, is_spent: false }
     }
 
-    /// Counts one step. Is the time over?
+    /// Counts one step. Returns whether the time is over.
     pub(crate) fn step(&mut self) -> bool {
         self.steps_to_look -= 1;
         if self.steps_to_look == 0 {
@@ -60,7 +63,7 @@ impl BatchTimeBudget {
         self.is_spent
     }
 
-    /// Was the time over at the last look?
+    /// Returns whether the time was over at the last reading of the clock.
     pub(crate) fn is_spent(&self) -> bool {
         self.is_spent
     }

@@ -1,11 +1,11 @@
-//! The directory of a file.
+//! Finds and flushes the directory of a file.
 
 use std::fs::File;
 use std::path::Path;
 
 use crate::error::{Result, io};
 
-/// The directory that holds a file: `.` for a name alone.
+/// Returns the directory that contains a file: `.` for a bare name.
 pub fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -13,8 +13,8 @@ pub fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Flushes a directory, so that files that were created, renamed or removed in it stay so after a
-/// power loss.
+/// Flushes a directory, so that the creation, renaming and removal of files in it survive a power
+/// loss.
 pub fn sync_directory(directory: &Path) -> Result<()> {
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(io(directory))
 }

@@ -1,7 +1,7 @@
-//! The lock of a directory, against databases that change their files while one is opened.
+//! Locks a directory, so that no database's file in it is replaced while one is opened.
 //!
 //! # Not here
-//! - What is done under the lock → `maintenance/replace_file.rs`, `open.rs`.
+//! - The work under the lock → `maintenance/replace_file.rs`, `open.rs`.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -12,13 +12,15 @@ use super::clock;
 use super::directory::directory_of;
 use crate::error::{Error, Result, io};
 
-/// The directory of a database, locked with `flock` against swaps, or for one. SQLite's own locks
-/// are of another kind and lie on the files. Unlocked when dropped, and by the end of the process.
+/// The directory of a database, locked with `flock` against replacements, or for one. SQLite's own
+/// locks are of another kind, and on the files. It is unlocked when dropped, and when the process
+/// ends.
 pub(crate) struct DirectoryLock(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl DirectoryLock {
-    /// While a database in it is opened. Waits for a swap, which takes milliseconds. `None`: this
-    /// file system has no such locks, so that nobody swaps here either.
+    /// Locks the directory while a database in it is opened. Waits for a replacement, which takes
+    /// milliseconds. Returns `None` if the file system has no such locks, so that no file is
+    /// replaced there either.
     pub(crate) fn shared(database: &Path) -> Result<Option<Self>> {
         let path = directory_of(database);
         let directory = File::open(path).map_err(io(path))?;
@@ -29,8 +31,8 @@ impl DirectoryLock {
         }
     }
 
-    /// For a swap, or while a database is created. [`Error::Busy`] if others go on opening
-    /// databases until then.
+    /// Locks the directory for a replacement, or while a database is created. Returns
+    /// [`Error::Busy`] if others keep opening databases until `until`.
     pub(crate) fn exclusive(database: &Path, until: Instant) -> Result<Self> {
         let path = directory_of(database);
         let directory = File::open(path).map_err(io(path))?;
@@ -45,8 +47,8 @@ impl DirectoryLock {
     }
 }
 
-/// Whether the file system has no locks of this kind. Anything else, as too few descriptors,
-/// passes.
+/// Checks whether the file system has no locks of this kind. Other errors, such as too few
+/// descriptors, are temporary.
 pub(crate) fn is_unsupported(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
 

@@ -1,18 +1,18 @@
-//! What kind of file system holds a file.
+//! Determines the type and the free space of the file system that contains a file.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Result, io};
 
-/// The type of the file system that holds `path`, as Linux names it (`ext4`, `nfs4`, …): that of
-/// the mount whose point is the longest prefix of it.
+/// Returns the type of the file system that contains `path`, by its Linux name (`ext4`, `nfs4`, …):
+/// that of the mount whose mount point is the longest prefix of the path.
 pub fn fs_type(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;
     kind_in(&mounts, &path)
 }
 
-/// Of two mounts on one point, the later covers the earlier.
+/// Finds the mount of a path. Of two mounts on one point, the later covers the earlier.
 fn kind_in(mounts: &str, path: &Path) -> Option<String> {
     let mounts = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);
@@ -23,14 +23,14 @@ fn kind_in(mounts: &str, path: &Path) -> Option<String> {
     best.map(|(_, kind)| kind.to_owned())
 }
 
-/// Spaces, tabs, newlines and backslashes of a mount point are octal numbers there.
+/// Replaces the octal escapes in a mount point: spaces, tabs, newlines and backslashes.
 fn unescape(point: &str) -> PathBuf {
     let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     let plain = escapes.iter().fold(point.to_owned(), |text, (from, to)| text.replace(from, to));
     plain.into()
 }
 
-/// What is free on the disk that holds a directory.
+/// Returns the free bytes of the disk that contains a directory.
 pub(crate) fn free_bytes(directory: &Path) -> Result<u64> {
     let disk = rustix::fs::statvfs(directory).map_err(|error| io(directory)(error.into()))?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))

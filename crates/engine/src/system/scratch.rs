@@ -1,8 +1,9 @@
-//! Folders for temporary copies of databases, which do not outlive the process that made them.
+//! Creates folders for temporary copies of databases, which do not outlive the process that created
+//! them.
 //!
-//! A program that ends normally drops them; one that is told to end by a signal calls
-//! [`remove_temporary_files`]; what a killed one has left is removed by whoever next makes a folder
-//! in the same place.
+//! A program that ends normally drops them; a program that a signal ends calls
+//! [`remove_temporary_files`]; the folders of a killed program are removed when a folder is next
+//! created in the same place.
 //!
 //! ```text
 //! app.db   warren-tune-k3Xv9q/   scratch.lock   locked (flock) while its process lives
@@ -10,13 +11,13 @@
 //! ```
 //!
 //! # Invariants
-//! - Others can neither list a folder nor, unless it was opened for that, enter it.
-//! - A folder is removed for somebody else only if it has our prefix, belongs to this user, and
-//!   holds a lock file that nobody has locked.
-//! - The lock file is removed last, so that a folder that is half removed is found again.
+//! - Other users can neither list a folder nor, unless it was opened for that, enter it.
+//! - A folder of another process is removed only if it has our prefix, belongs to this user, and
+//!   contains a lock file that no process has locked.
+//! - The lock file is removed last, so that a half-removed folder is found again.
 //!
 //! # Not here
-//! - Who hears signals → the program.
+//! - Handling signals → the program.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -32,20 +33,21 @@ use crate::error::{Result, io};
 
 const PREFIX: &str = "warren-";
 const LOCK: &str = "scratch.lock";
-/// Until a folder is empty in which threads, or a server that was started there, still make files.
+/// The number of attempts to empty a folder in which threads, or a server that was started there,
+/// still create files.
 const PASSES_MAX: usize = 100;
 
-/// What this process has to remove before it ends.
+/// The paths that this process must remove before it ends.
 static TEMPORARY: Mutex<TemporaryPaths> =
     Mutex::new(TemporaryPaths { folders: Vec::new(), copies: Vec::new() });
 
 pub(crate) struct TemporaryPaths {
     folders: Vec<PathBuf>,
-    /// Compact copies that nobody has put in their originals' places.
+    /// The compact copies that have not replaced their originals.
     pub(crate) copies: Vec<PathBuf>,
 }
 
-/// A folder of one's own. Removed with all that is in it when dropped.
+/// A temporary folder, which is removed with all its content when dropped.
 #[derive(Debug)]
 pub struct ScratchFolder {
     path: PathBuf,
@@ -53,9 +55,10 @@ pub struct ScratchFolder {
 }
 
 impl ScratchFolder {
-    /// Makes `warren-NAME-…` in `parent`, and removes there what killed processes have left.
+    /// Creates `warren-NAME-…` in `parent`, and removes the folders that killed processes have left
+    /// there.
     pub fn new(parent: &Path, name: &str) -> Result<Self> {
-        // Kept until the folder is in the list, so that a signal finds it there.
+        // The list is locked until the folder is in it, so that a signal finds the folder there.
         let mut temporary = temporary();
         remove_abandoned(parent);
         let made = tempfile::Builder::new()
@@ -69,15 +72,15 @@ impl ScratchFolder {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Lets other users enter, but not list it: for servers that run as users of their own. What is
-    /// made in it should have a mode that says who may read it.
+    /// Lets other users enter the folder, but not list it: for servers that run as users of their
+    /// own. The mode of each file in it should restrict who may read it.
     pub fn let_others_enter(self) -> Result<Self> {
         let permissions = Permissions::from_mode(0o711);
         fs::set_permissions(&self.path, permissions).map_err(io(&self.path))?;
         Ok(self)
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -94,20 +97,22 @@ impl Drop for ScratchFolder {
     }
 }
 
-/// Removes the scratch folders of this process, and compact copies that it is making, for a program
-/// that ends right afterwards: a thread that then makes one, or drops one, waits for the end of the
-/// process.
+/// Removes the scratch folders and the unfinished compact copies of this process, for a program
+/// that ends right afterwards: a thread that then creates or drops one waits until the process
+/// ends.
 pub fn remove_temporary_files() -> Result<()> {
     let temporary = temporary();
     let copies = temporary.copies.iter().map(|copy| remove_copy(copy));
     let mut removed = copies.fold(Ok(()), Result::and);
     for path in &temporary.folders {
-        // Under another name nobody finds it: threads that still work make nothing new in it.
+        // Under the new name, threads that still work do not find the folder, and create nothing
+        // new in it.
         let renamed = side_file_path(path, ".ending");
         let path = if fs::rename(path, &renamed).is_ok() { &renamed } else { path };
         removed = removed.and(remove(path).map_err(io(path)));
     }
-    // Never unlocked: what such a thread would say about its missing files would be misleading.
+    // The list is never unlocked: messages of such a thread about its missing files would be
+    // misleading.
     std::mem::forget(temporary);
     removed
 }
@@ -116,13 +121,13 @@ pub(crate) fn temporary() -> MutexGuard<'static, TemporaryPaths> {
     TEMPORARY.lock().expect("no code panics while it holds this lock")
 }
 
-/// Makes the lock file, locked. It gets its name only then, so that nobody takes it for one whose
-/// process is gone.
+/// Creates the lock file and locks it. The file gets its name only then, so that no process takes
+/// it for one whose process has ended.
 fn lock(folder: &Path) -> io::Result<File> {
     let unnamed = folder.join("scratch.new");
     let file = File::options().write(true).create_new(true).mode(0o600).open(&unnamed)?;
     match file.lock() {
-        // Then nobody can lock it, so nobody removes the folder.
+        // Without such locks, no process can lock the file, so none removes the folder.
         Err(error) if is_unsupported(&error) => {}
         locked => locked?,
     }
@@ -130,8 +135,8 @@ fn lock(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Removes the folders in `parent` whose processes are gone. One that cannot be removed is no reason
-/// to make no other.
+/// Removes the folders in `parent` whose processes have ended. A folder that cannot be removed does
+/// not prevent the creation of another.
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -146,7 +151,7 @@ fn remove_abandoned(parent: &Path) {
     }
 }
 
-/// The lock of a folder that is ours by all signs and whose process is gone.
+/// Locks a folder that is ours by all signs and whose process has ended. Returns the lock file.
 fn lock_abandoned(folder: &Path) -> Option<File> {
     let metadata = fs::symlink_metadata(folder).ok()?;
     if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
@@ -167,7 +172,7 @@ fn remove(folder: &Path) -> io::Result<()> {
     fs::remove_dir(folder)
 }
 
-/// Removes what is in a folder beside the lock file. `false`: nothing was.
+/// Removes everything in a folder except the lock file. Returns `false` if there was nothing.
 fn empty(folder: &Path) -> io::Result<bool> {
     let mut has_removed = false;
     for entry in fs::read_dir(folder)? {
@@ -179,7 +184,7 @@ fn empty(folder: &Path) -> io::Result<bool> {
         let is_folder = entry.file_type()?.is_dir();
         let path = entry.path();
         let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-        // Where somebody still works in it, files come and go.
+        // While others still work in the folder, files come and go.
         if let Err(error) = removed
             && !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty)
         {

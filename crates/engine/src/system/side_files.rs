@@ -1,7 +1,7 @@
-//! The files next to a database that belong to it: what they are called, and how they are removed.
+//! Names, measures and removes the files that belong to a database and are next to it.
 //!
 //! # Not here
-//! - What is in them: the backup's heartbeat → `backup/heartbeat.rs`; a copy →
+//! - The content of these files: the backup's heartbeat → `backup/heartbeat.rs`; a copy →
 //!   `maintenance/compact_copy.rs`.
 
 use std::fs::{self, File};
@@ -12,9 +12,9 @@ use rustix::fs::OFlags;
 
 use crate::error::{Result, io};
 
-/// What stands behind a database's name in the names of the files that belong to it: the WAL, its
-/// index, the rollback journal, a copy that is being made, with its journal, a damaged file that
-/// was quarantined, with its WAL, and the heartbeat of a backup.
+/// The suffixes in the names of the files that belong to a database: the WAL, its index, the
+/// rollback journal, a copy in progress with its journal, a quarantined damaged file with its WAL,
+/// and the heartbeat of a backup.
 pub const SIDE_FILES: [&str; 8] = [
     "-wal",
     "-shm",
@@ -26,42 +26,44 @@ pub const SIDE_FILES: [&str; 8] = [
     HEARTBEAT_SUFFIX,
 ];
 
-/// Of a damaged file that was quarantined.
+/// The suffix of a damaged file that was quarantined.
 pub(crate) const DAMAGED_SUFFIX: &str = ".damaged";
 
-/// Of what a backup writes while it copies the file.
+/// The suffix of the heartbeat that a backup writes while it copies the file.
 pub(crate) const HEARTBEAT_SUFFIX: &str = ".copying";
 
-/// Of a compact copy that is being made.
+/// The suffix of a compact copy in progress.
 pub(crate) const COPY_SUFFIX: &str = ".compacting";
 
-/// What SQLite puts beside a copy that is being made, and the copy itself.
+/// The suffixes of the files that SQLite creates next to a copy in progress, and of the copy
+/// itself.
 pub(crate) const COPY_FILES: [&str; 4] = ["-journal", "-wal", "-shm", ""];
 
-/// The path of a side file: `a.db-wal` for `a.db` and `-wal`.
+/// Returns the path of a side file: `a.db-wal` for `a.db` and `-wal`.
 pub fn side_file_path(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// The size of a database's WAL; 0 if there is none.
+/// Returns the size of a database's WAL; 0 if there is none.
 pub fn wal_bytes(database: &Path) -> u64 {
     side_file_path(database, "-wal").metadata().map_or(0, |metadata| metadata.len())
 }
 
-/// The size of the file with its WAL.
+/// Returns the size of the file with its WAL.
 pub(crate) fn bytes_with_wal(path: &Path) -> Result<u64> {
     Ok(path.metadata().map_err(io(path))?.len() + wal_bytes(path))
 }
 
-/// Removes a copy that is being made, with what SQLite puts next to it.
+/// Removes a copy in progress, with the files that SQLite creates next to it.
 pub(crate) fn remove_copy(path: &Path) -> Result<()> {
     let removed = COPY_FILES.map(|suffix| remove_if_there(&side_file_path(path, suffix)));
     removed.into_iter().collect()
 }
 
-/// Opens a regular file for reading: neither follows a link nor waits for the other end of a FIFO.
+/// Opens a regular file for reading. It neither follows a link nor waits for the other end of a
+/// FIFO.
 pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
@@ -69,7 +71,7 @@ pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
     if is_regular { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
 }
 
-/// Removes a file. One that is not there is no error.
+/// Removes a file. A missing file is not an error.
 pub fn remove_if_there(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(path)(error)),

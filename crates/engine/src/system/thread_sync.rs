@@ -1,4 +1,4 @@
-//! What the hand-off between threads is made of. The model checker's tests replace this module by
-//! `loom`'s (`tests/model`).
+//! Re-exports the primitives for the hand-off between threads. The model checker's tests replace
+//! this module by `loom`'s (`tests/model`).
 
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};

@@ -1,22 +1,23 @@
-//! The transactions of a batch, in groups that share an undo point.
+//! Runs the transactions of a batch in groups that share an undo point.
 //!
-//! The undo point is BEGIN for the first group of a batch, and a savepoint for each further one.
-//! A transaction that fails after it wrote takes its group back; what had succeeded there runs
-//! again, without it. How long a group is, `savepoint_policy.rs` says.
+//! The undo point is BEGIN for the first group of a batch, and a savepoint for each further group.
+//! A transaction that fails after it wrote undoes its group; the transactions in it that had
+//! succeeded then run again without it. `savepoint_policy.rs` decides how long a group is.
 //!
 //! # Invariants
-//! - Whatever runs again had succeeded, and sees what it saw before; what failed after it wrote
-//!   never runs again.
-//! - A closure cannot end the batch's transaction: an authorizer refuses it BEGIN, COMMIT and
-//!   ROLLBACK, and our savepoint's name. What SQLite rolls back by itself shows as autocommit after
-//!   the closure.
-//! - A closure's own savepoints cannot reach a neighbour: from the first that it prepares on, each
-//!   transaction of this connection runs in a savepoint of its own, which ends those within it.
+//! - Only transactions that had succeeded run again, and they see the same data as before; a
+//!   transaction that failed after it wrote never runs again.
+//! - A closure cannot end the batch's transaction: an authorizer denies it BEGIN, COMMIT and
+//!   ROLLBACK, and the name of the engine's savepoint. If SQLite itself rolls back, the connection
+//!   is in autocommit mode after the closure.
+//! - A closure's own savepoints cannot affect its neighbors: from the first one that is prepared,
+//!   each transaction of this connection runs in a savepoint of its own, which ends those within
+//!   it.
 //! - A deferred foreign key that is violated when a closure ends fails that closure, so COMMIT
-//!   never meets it: the counter is zero before each transaction.
+//!   never finds a violation: the counter is zero before each transaction.
 //!
 //! # Not here
-//! - How a batch begins and ends → `writer.rs`.
+//! - The start and end of a batch → `writer.rs`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ static SAVEPOINT: StaticStatement = StaticStatement::new("SAVEPOINT engine_trans
 static ROLLBACK_TO: StaticStatement = StaticStatement::new("ROLLBACK TO engine_transaction");
 static RELEASE: StaticStatement = StaticStatement::new("RELEASE engine_transaction");
 
-/// What made SQLite give up a whole batch.
+/// The reason why SQLite rolled back a whole batch.
 pub(crate) struct BatchFailure {
     pub(crate) cause: Arc<str>,
     pub(crate) is_disk_full: bool,
@@ -60,41 +61,41 @@ pub(crate) struct BatchExecutor {
     has_foreign_keys: bool,
     failures: FailureRate,
     closures: Arc<ClosureAuthorizer>,
-    /// A transaction has failed, and SQLite said of the file that it is damaged.
+    /// Whether a transaction failed and SQLite reported the file as damaged.
     pub(crate) has_met_damage: AtomicBool,
 }
 
-/// What the authorizer knows of the closures.
+/// The state that the authorizer of the closures shares with the executor.
 #[derive(Default)]
 struct ClosureAuthorizer {
     is_running: AtomicBool,
-    /// One has prepared a SAVEPOINT.
+    /// Whether a closure has prepared a SAVEPOINT.
     has_savepoints: AtomicBool,
 }
 
-/// How far a batch has come.
+/// The progress of a batch: how many transactions ran, and how many succeeded.
 #[derive(Default)]
 pub(crate) struct BatchProgress {
     pub(crate) ran_count: usize,
-    /// How many of these succeeded.
+    /// The number of transactions that ran and succeeded.
     pub(crate) ok_count: usize,
 }
 
-/// What one transaction left behind.
+/// The outcome of one transaction, which decides what must be undone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TransactionOutcome {
-    /// It succeeded.
+    /// The transaction succeeded.
     Success,
-    /// It failed before it wrote.
+    /// The transaction failed before it wrote.
     FailedClean,
-    /// It failed, and what it wrote must be undone.
+    /// The transaction failed, and its writes must be undone.
     FailedDirty,
-    /// It opened savepoints where it has none of its own around it.
+    /// The transaction opened savepoints while it had none of its own around it.
     OpenedSavepoint,
 }
 
 impl BatchExecutor {
-    /// On that connection, whose authorizer it sets.
+    /// Creates an executor on a connection, and sets the connection's authorizer.
     pub(crate) fn new(mut connection: Connection, has_foreign_keys: bool) -> Result<Self> {
         let closures = Arc::new(ClosureAuthorizer::default());
         let watch = Arc::clone(&closures);
@@ -111,8 +112,8 @@ impl BatchExecutor {
         })
     }
 
-    /// Runs `jobs` from the first on; `progress` says how far it came, also
-    /// after an error.
+    /// Runs `jobs` in order until the time is up. `progress` counts those that ran, also after an
+    /// error.
     pub(crate) fn run_groups(
         &mut self,
         jobs: &[WriteJob],
@@ -123,7 +124,7 @@ impl BatchExecutor {
         while progress.ran_count < jobs.len() && !budget.is_spent() {
             let first = progress.ran_count;
             let size = self.group_size();
-            // A batch of one has its undo point already.
+            // A batch of one transaction already has its undo point.
             if size == 1 && jobs.len() > 1 {
                 progress.ran_count += 1;
                 let left = self.run_isolated(&jobs[first])?;
@@ -144,14 +145,15 @@ impl BatchExecutor {
         Ok(())
     }
 
-    /// How many transactions may share an undo point.
+    /// Returns how many transactions may share an undo point.
     fn group_size(&self) -> usize {
         let has_savepoints = self.closures.has_savepoints.load(Ordering::Relaxed);
         if has_savepoints { 1 } else { self.failures.group_size() }
     }
 
     /// Runs a group until its end, the first failure that had to be undone, or the end of the
-    /// budget. The undo point stands: BEGIN if the group is the batch's first, else a savepoint.
+    /// budget. The undo point must exist: BEGIN if the group is the first of the batch, else a
+    /// savepoint.
     fn run_group(
         &mut self,
         jobs: &[WriteJob],
@@ -187,8 +189,9 @@ impl BatchExecutor {
         Ok(())
     }
 
-    /// Runs what had succeeded once more. A closure that now fails, though nothing before it has
-    /// changed, does not depend on the database alone: from there on each gets a savepoint.
+    /// Repeats the transactions that had succeeded. If one fails now, though nothing before it has
+    /// changed, it does not depend on the database alone: all of them then get savepoints of their
+    /// own.
     fn run_again(&self, jobs: &[WriteJob], first: usize) -> Result<(), BatchFailure> {
         for job in jobs.iter().filter(|job| job.is_ok()) {
             if !matches!(self.run_in_group(job)?, TransactionOutcome::Success) {
@@ -203,7 +206,7 @@ impl BatchExecutor {
         jobs.iter().filter(|job| job.is_ok()).try_for_each(|job| self.run_isolated(job).map(drop))
     }
 
-    /// Takes back what was written since the undo point of the group that began at `first`.
+    /// Undoes the writes since the undo point of the group that began at `first`.
     fn undo(&self, first: usize) -> Result<(), BatchFailure> {
         let undone = if first == 0 {
             self.session.run(&ROLLBACK).and_then(|()| self.session.run(&BEGIN))
@@ -236,7 +239,7 @@ impl BatchExecutor {
         })
     }
 
-    /// Runs one transaction. An error here is the whole batch's.
+    /// Runs one transaction. An error concerns the whole batch.
     fn run_one(&self, job: &WriteJob) -> Result<TransactionOutcome, BatchFailure> {
         self.session.with(|transaction| {
             transaction.start();
@@ -260,7 +263,8 @@ impl BatchExecutor {
                     is_ok = false;
                 }
             }
-            // Asked after a failure only: for inserts that are ignored it costs a statement.
+            // This is checked after a failure only, because the check for ignored inserts costs a
+            // statement.
             Ok(if is_ok {
                 TransactionOutcome::Success
             } else if transaction.may_have_written() {
@@ -273,8 +277,8 @@ impl BatchExecutor {
 }
 
 impl ClosureAuthorizer {
-    /// What a closure may do: everything but end, or tamper with, the transaction that its
-    /// neighbours share.
+    /// Allows a closure everything except ending, or tampering with, the transaction that it shares
+    /// with its neighbors.
     fn authorize(&self, action: AuthAction<'_>) -> Authorization {
         if !self.is_running.load(Ordering::Relaxed) {
             return Authorization::Allow;

@@ -1,28 +1,29 @@
-//! How much of what waits a batch takes.
+//! Decides how many of the waiting transactions the next batch takes.
 //!
-//! Callers that each wait for their answer before they ask again go round in a circle with the
-//! writer: if a batch takes all of them, the writer then stands still until the first have come
-//! back. So it leaves half behind, whose answers are on their way while it runs the next batch. That
-//! doubles the commits, so it only pays where a commit takes less time than the callers would:
-//! roughly half of what their transactions take. With an fsync in it, it rarely does.
+//! Callers that each wait for their answer before they write again take turns with the writer: if a
+//! batch takes all of them, the writer then idles until the first of them return. So a batch leaves
+//! half of them behind, and the writer runs that half while the other half's answers are on their
+//! way. This doubles the commits, so it only pays where a commit takes less time than the callers
+//! do: roughly half the time of their transactions. A commit with an fsync is rarely that fast.
 
 use std::time::Duration;
 
-/// With fewer callers than this, there is nothing to gain.
+/// The number of callers below which smaller batches gain nothing.
 const CALLERS_COUNT_MIN: usize = 100;
 
-/// What the last batches have shown.
+/// The measurements of recent batches from which the next batch's size follows.
 #[derive(Debug, Default)]
 pub(crate) struct BatchSizer {
-    /// The most that lately waited or ran at once: the callers, as far as can be seen.
+    /// The most transactions that recently waited or ran at once: an estimate of the number of
+    /// callers.
     callers_count: usize,
-    /// Of one transaction.
+    /// The average time of one transaction.
     run_time: Duration,
     commit_time: Duration,
 }
 
 impl BatchSizer {
-    /// How many transactions the next batch should take, if so many wait.
+    /// Returns how many transactions the next batch should take at most.
     pub(crate) fn next_size(&self) -> usize {
         let callers_count = u32::try_from(self.callers_count).unwrap_or(u32::MAX);
         let is_commit_cheap = self.commit_time < self.run_time.saturating_mul(callers_count / 2);
@@ -33,7 +34,7 @@ impl BatchSizer {
         }
     }
 
-    /// Learns from a batch of `ran_count`, after which `waiting_count` waited.
+    /// Records a batch of `ran_count` transactions, after which `waiting_count` waited.
     pub(crate) fn observe(
         &mut self,
         ran_count: usize,

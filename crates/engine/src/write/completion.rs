@@ -1,15 +1,15 @@
-//! Answers callers in bulk, away from the writer.
+//! Notifies the callers of completed batches in bulk, where possible away from the writer's thread.
 //!
-//! Waking a task from a thread outside its runtime costs the runtime's lock and often a system
-//! call; from a thread of the runtime it is a push to a queue of that thread's own. So where there
-//! is a multi-threaded tokio runtime, a task in it answers, a whole batch at a time, while the
-//! writer runs the next. Elsewhere the writer's thread answers.
+//! Waking a task from a thread outside its runtime takes the runtime's lock and often a system
+//! call; from a thread of the runtime, it is a push to that thread's own queue. So where there is a
+//! multi-threaded tokio runtime, a task in it notifies the callers of a whole batch at a time,
+//! while the writer runs the next batch. Elsewhere the writer's thread notifies them.
 //!
 //! # Invariants
-//! - Every batch is answered, whatever becomes of the runtime: its callers may be threads that have
-//!   nothing to do with it. The task that ends closes the channel and answers what is in it; a
-//!   closed channel takes nothing. One lock decides which of them answers a batch, which tokio's
-//!   channels do not: what is sent while their receiver is dropped may stay in them.
+//! - The callers of every batch are notified, whatever happens to the runtime: they may be threads
+//!   outside of it. When the task ends, it closes the channel and completes the batches in it; a
+//!   closed channel accepts none. One lock decides which side completes a batch. Tokio's channels
+//!   do not guarantee that: a value that is sent while the receiver is dropped may stay in them.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -22,18 +22,18 @@ use tokio::task::coop;
 use super::job::CompletedBatch;
 use crate::system::thread_sync::{Mutex, MutexGuard};
 
-/// Batches whose answers wait; past them the writer answers itself.
+/// The number of completed batches that may wait for the task; the writer completes further ones.
 const BATCHES_WAITING_MAX: usize = 64;
 
 #[derive(Clone)]
 pub(crate) struct CompletionNotifier(Option<Arc<CompletionSender>>);
 
 impl CompletionNotifier {
-    /// Finds out where it was called.
+    /// Creates a notifier that uses the runtime of the calling thread, if it has several threads.
     pub(crate) fn for_current_runtime() -> Self {
         let Ok(runtime) = Handle::try_current() else { return Self(None) };
         if runtime.runtime_flavor() != RuntimeFlavor::MultiThread {
-            // Its one thread may be the one that blocks for an answer.
+            // The only thread of this runtime may be the one that blocks for an answer.
             return Self(None);
         }
         let (sender, receiver) = channel();
@@ -46,7 +46,7 @@ impl CompletionNotifier {
         Self(Some(Arc::new(sender)))
     }
 
-    /// Answers every caller of a batch.
+    /// Notifies every caller of a batch.
     pub(crate) fn notify(&self, batch: CompletedBatch) {
         let refused = match &self.0 {
             Some(sender) => sender.send(batch),
@@ -58,7 +58,7 @@ impl CompletionNotifier {
     }
 }
 
-/// A channel between the writers and the task.
+/// Creates a channel between the writers and the task.
 pub(crate) fn channel() -> (CompletionSender, CompletionReceiver) {
     let channel = Arc::<CompletionChannel>::default();
     (CompletionSender(Arc::clone(&channel)), CompletionReceiver(channel))
@@ -70,7 +70,7 @@ struct CompletionChannel(Mutex<CompletionChannelState>);
 #[derive(Default)]
 struct CompletionChannelState {
     waiting: VecDeque<CompletedBatch>,
-    /// Of the task, if it found nothing.
+    /// The waker of the task, if it found no batch.
     waker: Option<Waker>,
     is_closed: bool,
 }
@@ -87,7 +87,7 @@ impl CompletionChannel {
     }
 }
 
-/// Under no lock: a waker is its runtime's code.
+/// Wakes the task without holding the lock, because a waker is code of its runtime.
 fn wake(mut state: MutexGuard<'_, CompletionChannelState>) {
     let waker = state.waker.take();
     drop(state);
@@ -96,11 +96,11 @@ fn wake(mut state: MutexGuard<'_, CompletionChannelState>) {
     }
 }
 
-/// The last one closes the channel, and the task ends.
+/// The writers' side of the channel; dropping it closes the channel, and the task ends.
 pub(crate) struct CompletionSender(Arc<CompletionChannel>);
 
 impl CompletionSender {
-    /// A batch that the channel does not take is given back.
+    /// Sends a batch, or returns it if the channel does not accept it.
     pub(crate) fn send(&self, batch: CompletedBatch) -> Result<(), CompletedBatch> {
         let mut state = self.0.lock();
         if state.is_closed || state.waiting.len() >= BATCHES_WAITING_MAX {
@@ -118,11 +118,11 @@ impl Drop for CompletionSender {
     }
 }
 
-/// Closes the channel when it is dropped, and answers what nobody will take out any more.
+/// The task's side of the channel; dropping it closes the channel and completes the batches in it.
 pub(crate) struct CompletionReceiver(Arc<CompletionChannel>);
 
 impl CompletionReceiver {
-    /// The oldest batch; `None` if there will be no more.
+    /// Returns the oldest batch, or `None` if no more batches will arrive.
     pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<Option<CompletedBatch>> {
         let mut state = self.0.lock();
         let batch = state.waiting.pop_front();

@@ -1,16 +1,16 @@
-//! One write on its way: from its caller to the writer and back, in one allocation.
+//! Carries one write from its caller to the writer and back, in one allocation.
 //!
 //! A closure, its result and the caller's waker share one `Arc`. The caller's side is
-//! [`WriteFuture`]; the writer's is [`WriteJob`] until its batch has committed. Then it is in an
-//! [`UnflushedBatch`] if its caller must not hear of it before a flush, and at last in an
+//! [`WriteFuture`]; the writer's is [`WriteJob`] until its batch has committed. Then the job is in
+//! an [`UnflushedBatch`] if its caller must not be notified before a flush, and finally in a
 //! [`CompletedBatch`].
 //!
 //! # Invariants
-//! - A caller is always answered. Success is told by [`CompletedBatch::complete`] alone, and an
-//!   unflushed batch becomes an ended one by the proof of a flush. Whatever is dropped on the way,
-//!   by a panic or a hand-over that is refused, answers [`Error::Closed`].
-//! - An answer is visible before its waker is called, so none is lost.
-//! - The closure runs under no lock that a caller takes.
+//! - Every caller gets an answer. Only [`CompletedBatch::complete`] reports success, and an
+//!   unflushed batch becomes a completed one only with the proof of a flush. A job that is dropped
+//!   before, by a panic or a refused hand-over, answers [`Error::Closed`].
+//! - An answer is visible before its waker is called, so no answer is lost.
+//! - No lock that a caller takes is held while the closure runs.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,29 +24,29 @@ use crate::error::{Error, Result};
 use crate::open::transaction::Transaction;
 use crate::system::thread_sync::{Mutex, MutexGuard};
 
-/// How safe a write is when its caller hears `Ok`.
+/// The guarantee that a write has when its caller receives `Ok`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// Committed: survives the end of this program, not a power loss. (With the profile's
-    /// `synchronous`.)
+    /// The write is committed: it survives the end of this program, but not a power loss. (The
+    /// commit uses the profile's `synchronous`.)
     Os,
-    /// Committed and flushed to the disk: survives a power loss.
+    /// The write is committed and flushed to the disk: it survives a power loss.
     Disk,
 }
 
-/// The answer to a write: a future, or for plain threads [`WriteFuture::wait`]. Dropping it cancels
-/// nothing.
+/// The answer to a write, as a future; plain threads call [`WriteFuture::wait`]. Dropping it does
+/// not cancel the write.
 #[must_use = "the write happens anyway, but only this reports whether it succeeded"]
 pub struct WriteFuture<T, E>(Arc<dyn ErasedCompletion<T, E>>);
 
 impl<T, E> WriteFuture<T, E> {
-    /// Blocks this thread until the answer is there.
+    /// Blocks this thread until the write has an answer.
     ///
     /// # Panics
-    /// Inside an asynchronous task; await it there. The task's thread may be the one that answers
-    /// come through.
+    /// Panics inside an asynchronous task; use `.await` there. The task's thread may be the one
+    /// that delivers the answers.
     pub fn wait(self) -> Result<T, E> {
-        // Only tokio knows whether this thread may block; its own blocking calls ask.
+        // Only tokio can decide whether this thread may block; its own blocking calls check that.
         let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
         drop(sender);
         drop(receiver.blocking_recv());
@@ -86,7 +86,7 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// Makes a closure into a job and the answer that its caller waits for.
+/// Turns a closure into a job and the future that its caller waits for.
 pub(crate) fn job<T, E, F>(durability: Durability, closure: F) -> (WriteJob, WriteFuture<T, E>)
 where
     F: Fn(&Transaction<'_>) -> Result<T, E> + Send + 'static,
@@ -104,16 +104,16 @@ where
 
 struct SharedJob<F, T, E> {
     durability: Durability,
-    /// The writer's side, until it is answered.
+    /// The writer's side, until the job is completed.
     work: Mutex<ClosureState<F, T, E>>,
-    /// What both sides meet in.
+    /// The state that both sides share.
     reply: Mutex<CompletionState>,
 }
 
 struct ClosureState<F, T, E> {
-    /// `None` once answered.
+    /// The closure, or `None` once the job is completed.
     closure: Option<F>,
-    /// Of its last run.
+    /// The result of the closure's last run.
     result: Option<Result<T, E>>,
 }
 
@@ -123,20 +123,21 @@ struct CompletionState {
     waker: Option<Waker>,
 }
 
-/// The caller's side of a slot, whatever its closure.
+/// The caller's side of a job, independent of the closure's type.
 trait ErasedCompletion<T, E>: Send + Sync {
     fn poll(&self, waker: &Waker) -> Poll<Result<T, E>>;
 }
 
-/// The writer's side of a slot, whatever its types.
+/// The writer's side of a job, independent of its types.
 trait ErasedJob: Send + Sync {
     fn durability(&self) -> Durability;
-    /// Runs the closure and keeps its result. Says whether it wants its changes kept.
+    /// Runs the closure and stores its result. Returns whether it succeeded and its changes are
+    /// kept.
     fn run(&self, transaction: &Transaction<'_>) -> bool;
-    /// Makes a success, or a result that never came, an error. A failure stays what it is.
+    /// Turns a success or a missing result into an error. A failure stays unchanged.
     fn fail(&self, error: Error);
     fn is_ok(&self) -> bool;
-    /// Gives the result to the caller.
+    /// Makes the result available to the caller.
     fn complete(&self);
 }
 
@@ -183,7 +184,7 @@ where
     fn run(&self, transaction: &Transaction<'_>) -> bool {
         let mut work = self.work();
         let closure = work.closure.as_ref().expect("it is not answered yet");
-        // A panic leaves nothing half-done behind: the batch takes the database back.
+        // A panic leaves no partial changes, because the batch rolls them back.
         let outcome = catch_unwind(AssertUnwindSafe(|| closure(transaction)));
         let result = outcome.unwrap_or_else(|_panic| Err(Error::Panicked.into()));
         let is_ok = result.is_ok();
@@ -215,21 +216,22 @@ where
         if let Some(waker) = waker {
             guarded(|| waker.wake());
         }
-        // Last: what it owns may be large, and its caller need not wait for that.
+        // The closure is dropped last: it may own large values, and its caller need not wait for
+        // that.
         discard(closure);
     }
 }
 
-/// Drops what callers gave us.
+/// Drops a value that a caller provided.
 fn discard<T>(value: T) {
     guarded(|| drop(value));
 }
 
-/// Runs code that callers gave us. If it panics, that is not their neighbours' business.
+/// Runs code that a caller provided. If it panics, other callers are not affected.
 fn guarded(work: impl FnOnce()) {
     let Err(panic) = catch_unwind(AssertUnwindSafe(work)) else { return };
     tracing::error!("a waker, a transaction, or what it returned, panicked");
-    // What was thrown may throw again; that is given up.
+    // Dropping the panic's payload may panic again; that second payload is leaked.
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(again);
     }
@@ -243,17 +245,17 @@ impl WriteJob {
         self.job().durability()
     }
 
-    /// Runs it, perhaps again. Says whether it wants its changes kept.
+    /// Runs the transaction, possibly again. Returns whether it succeeded and its changes are kept.
     pub(crate) fn run(&self, transaction: &Transaction<'_>) -> bool {
         self.job().run(transaction)
     }
 
-    /// Makes a success, or a result that never came, an error. A failure stays what it is.
+    /// Turns a success or a missing result into an error. A failure stays unchanged.
     pub(crate) fn fail(&self, error: Error) {
         self.job().fail(error);
     }
 
-    /// Did its last run succeed?
+    /// Checks whether the last run of the closure succeeded.
     pub(crate) fn is_ok(&self) -> bool {
         self.job().is_ok()
     }
@@ -273,7 +275,7 @@ impl Drop for WriteJob {
     }
 }
 
-/// Transactions whose batch has committed, and whose callers must not hear of it before the WAL is
+/// Transactions whose batch has committed, but whose callers must not be notified before the WAL is
 /// flushed.
 pub(crate) struct UnflushedBatch(Vec<WriteJob>);
 
@@ -282,12 +284,12 @@ impl UnflushedBatch {
         Self(jobs)
     }
 
-    /// After a flush that began after the commit.
+    /// Completes the batch after a flush that began after the commit.
     pub(crate) fn acknowledge(self, _proof: &FlushProof) -> CompletedBatch {
         CompletedBatch(self.0)
     }
 
-    /// The flush failed: makes every success an error. Says how many there were.
+    /// Turns every success into an error after a failed flush. Returns also how many there were.
     pub(crate) fn fail(self, error: impl Fn() -> Error) -> (CompletedBatch, usize) {
         let succeeded = self.0.iter().filter(|job| job.is_ok());
         let failed_count = succeeded.inspect(|job| job.fail(error())).count();
@@ -295,16 +297,16 @@ impl UnflushedBatch {
     }
 }
 
-/// Transactions whose batch has ended, with what each caller will hear.
+/// Transactions whose batch has ended, with the answer for each caller.
 pub(crate) struct CompletedBatch(Vec<WriteJob>);
 
 impl CompletedBatch {
-    /// Nothing of the batch must be flushed before its callers hear of it.
+    /// Creates a completed batch, whose transactions need no flush.
     pub(crate) fn new(jobs: Vec<WriteJob>) -> Self {
         Self(jobs)
     }
 
-    /// Tells every caller what its closure returned.
+    /// Gives every caller the result of its closure.
     pub(crate) fn complete(mut self) {
         for job in &mut self.0 {
             if let Some(job) = job.0.take() {

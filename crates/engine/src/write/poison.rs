@@ -1,18 +1,18 @@
-//! Whether a database refuses writes, because a commit, a flush or a checkpoint has failed in a way
-//! that leaves open what is on the disk.
+//! Records whether a database refuses writes because a commit, a flush or a checkpoint has failed
+//! in a way that leaves the content of the disk uncertain.
 //!
 //! # Invariants
-//! - The first cause stays until the database has recovered: what fails after it is a consequence.
+//! - The first cause is kept until the database has recovered: later failures are its consequences.
 //!
 //! # Not here
-//! - How a database recovers, and when it tries → `database/recover.rs`.
+//! - Recovery and its schedule → `database/recover.rs`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How long after a failure, and after each attempt in vain, the next attempt is made; the last
-/// for ever.
+/// The delays before the attempts to recover, after the failure and after each failed attempt; the
+/// last delay repeats forever.
 const RECOVERY_DELAYS: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(5), Duration::from_mins(1)];
 
@@ -33,12 +33,12 @@ impl Poison {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Why writes are refused, if they are.
+    /// Returns the reason why writes are refused, if they are.
     pub(crate) fn cause(&self) -> Option<Arc<str>> {
         if self.is_set() { self.lock().cause.clone() } else { None }
     }
 
-    /// Refuses writes from here on. Returns the first cause, and whether this is it.
+    /// Refuses writes from now on. Returns the first cause, and whether it is this one.
     pub(crate) fn set(&self, cause: Arc<str>) -> (Arc<str>, bool) {
         let mut state = self.lock();
         let is_first = state.cause.is_none();
@@ -47,14 +47,14 @@ impl Poison {
         (first, is_first)
     }
 
-    /// The database has recovered.
+    /// Accepts writes again, after the database has recovered.
     pub(crate) fn clear(&self) {
         let mut state = self.lock();
         *state = PoisonState::default();
         self.is_set.store(false, Ordering::Release);
     }
 
-    /// How long to wait before the next attempt to recover. Counts it.
+    /// Returns how long to wait before the next attempt to recover, and counts the attempt.
     pub(crate) fn next_delay(&self) -> Duration {
         let mut state = self.lock();
         let last = RECOVERY_DELAYS.len() - 1;

@@ -1,9 +1,9 @@
-//! The writes that wait for one database, and whether a worker knows of it.
+//! Queues the writes that wait for one database, and records whether a worker is scheduled for it.
 //!
 //! # Invariants
-//! - A queue with entries is scheduled: `push` says so to the one caller who must schedule it, and
-//!   `unschedule` only unschedules what is empty.
-//! - After `close` nothing is accepted.
+//! - A queue with entries is scheduled: `push` returns `true` to the one caller that must schedule
+//!   the database, and `unschedule` only unschedules an empty queue.
+//! - After `close`, the queue accepts no entries.
 
 use std::collections::VecDeque;
 
@@ -16,13 +16,13 @@ pub(crate) struct BoundedQueue<J> {
 
 struct BoundedQueueState<J> {
     waiting: VecDeque<J>,
-    /// In the run queue, or with a worker.
+    /// Whether the database is in the run queue or with a worker.
     is_scheduled: bool,
     is_closed: bool,
     count_max_seen: usize,
 }
 
-/// Why an entry was not accepted. It is given back.
+/// The reason why an entry was not accepted, with the entry itself.
 pub(crate) enum QueuePushError<J> {
     Full(J),
     Closed(J),
@@ -39,7 +39,7 @@ impl<J> BoundedQueue<J> {
         Self { state: Mutex::new(state), count_max }
     }
 
-    /// Appends. `true`: the caller must schedule the database.
+    /// Appends an entry. Returns `true` if the caller must schedule the database.
     pub(crate) fn push(&self, entry: J) -> Result<bool, QueuePushError<J>> {
         let mut state = self.lock();
         if state.is_closed {
@@ -53,14 +53,15 @@ impl<J> BoundedQueue<J> {
         Ok(!std::mem::replace(&mut state.is_scheduled, true))
     }
 
-    /// Takes the oldest entries, `count_max` at most.
+    /// Removes and returns the oldest entries, `count_max` at most.
     pub(crate) fn take(&self, count_max: usize) -> Vec<J> {
         let mut state = self.lock();
         let count = count_max.min(state.waiting.len());
         state.waiting.drain(..count).collect()
     }
 
-    /// Puts back, in front, what was taken and did not have its turn. Returns how much waits.
+    /// Puts entries that were taken but did not run back to the front. Returns how many entries
+    /// wait.
     pub(crate) fn put_back(&self, entries: impl DoubleEndedIterator<Item = J>) -> usize {
         let mut state = self.lock();
         for entry in entries.rev() {
@@ -69,15 +70,16 @@ impl<J> BoundedQueue<J> {
         state.waiting.len()
     }
 
-    /// Does anything wait? If not, the next `push` schedules the database anew.
+    /// Checks whether entries wait. If none does, the next `push` schedules the database again.
     pub(crate) fn unschedule(&self) -> bool {
         let mut state = self.lock();
         state.is_scheduled = !state.waiting.is_empty();
         state.is_scheduled
     }
 
-    /// Takes the turn that a worker would have, unless one has it or something waits for it. Who has
-    /// it ends it with `unschedule`, and schedules the database if that says so.
+    /// Schedules the database for the caller, unless it is scheduled already or closed. If this
+    /// returns `true`, the caller must end its turn with `unschedule`, and schedule the database if
+    /// that returns `true`.
     pub(crate) fn try_schedule(&self) -> bool {
         let mut state = self.lock();
         !state.is_closed && !std::mem::replace(&mut state.is_scheduled, true)
@@ -87,12 +89,12 @@ impl<J> BoundedQueue<J> {
         self.lock().waiting.is_empty()
     }
 
-    /// Accepts nothing more.
+    /// Makes the queue refuse all further entries.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
     }
 
-    /// The most that have waited at once.
+    /// Returns the largest number of entries that have waited at once.
     pub(crate) fn count_max_seen(&self) -> usize {
         self.lock().count_max_seen
     }

@@ -1,11 +1,13 @@
-//! The queue of databases that have something to write, which the worker threads take from.
+//! Queues the databases that have writes waiting, in the order in which the worker threads take
+//! them.
 //!
 //! # Invariants
-//! - A database stands in it at most once (its `BoundedQueue` says who schedules it), so it is
-//!   never longer than the number of open databases.
-//! - First come, first served: a database that has more to do after a batch goes to the back.
-//! - As many workers are woken as there are databases that wait, and no more: a worker that stays
-//!   awake takes what it has put back itself.
+//! - A database is in the queue at most once (its `BoundedQueue` decides who schedules it), so the
+//!   queue is never longer than the number of open databases.
+//! - Databases are served in order of arrival: one that has more work after a batch moves to the
+//!   back.
+//! - As many workers are woken as there are waiting databases, and no more: a worker that puts a
+//!   database back takes the next one itself.
 //! - The worker that fell asleep last is woken first: one busy database stays with one thread, and
 //!   its pages in that core's cache.
 
@@ -15,13 +17,13 @@ use crate::system::thread_sync::{Condvar, Mutex, MutexGuard};
 
 pub(crate) struct RunQueue<D> {
     state: Mutex<RunQueueState<D>>,
-    /// One for each worker.
+    /// The condition variables of the workers, one for each.
     wakers: Vec<Condvar>,
 }
 
 struct RunQueueState<D> {
     waiting: VecDeque<D>,
-    /// Workers that nobody has woken yet, in the order in which they fell asleep.
+    /// The sleeping workers that have not been woken yet, in the order in which they fell asleep.
     sleeping: Vec<usize>,
     is_stopped: bool,
 }
@@ -44,8 +46,9 @@ impl<D> RunQueue<D> {
         }
     }
 
-    /// The next database with work for that worker; waits for one. `unfinished` goes to the back
-    /// first. `None` when stopped and empty.
+    /// Returns the next database that has work for this worker, and waits until there is one. Puts
+    /// `unfinished` at the back of the queue first. Returns `None` if the queue is stopped and
+    /// empty.
     pub(crate) fn next(&self, worker: usize, unfinished: Option<D>) -> Option<D> {
         let mut state = self.lock();
         state.waiting.extend(unfinished);
@@ -59,12 +62,12 @@ impl<D> RunQueue<D> {
             state.sleeping.push(worker);
             state =
                 self.wakers[worker].wait(state).expect("no code panics while it holds this lock");
-            // It may have woken by itself.
+            // After a spurious wakeup, or a call of `stop`, the worker is still in the list.
             state.sleeping.retain(|sleeper| *sleeper != worker);
         }
     }
 
-    /// Lets the workers end when nothing is left.
+    /// Lets the workers end once the queue is empty.
     pub(crate) fn stop(&self) {
         self.lock().is_stopped = true;
         self.wakers.iter().for_each(Condvar::notify_one);

@@ -1,17 +1,17 @@
-//! How many transactions share one undo point.
+//! Decides how many transactions share one undo point.
 //!
-//! A savepoint around each transaction costs a third of the bare loop's speed. Most of them never
-//! fail after a write, so a *savepoint group* of transactions shares one undo point: when one of
-//! them fails after it wrote, the group is undone, and those of it that had succeeded run again. A
-//! savepoint per group costs the same for any length, a failure costs half a group, so the best
-//! length is the square root of twice the one over the other's rate. The rate is what was seen
-//! lately.
+//! A savepoint around each transaction costs a third of the bare loop's speed. Most transactions
+//! never fail after a write, so a *savepoint group* of transactions shares one undo point: when one
+//! of them fails after it wrote, the group is undone, and those of it that had succeeded run again.
+//! A savepoint per group costs the same for any length, a failure costs half a group, so the best
+//! length is the square root of twice the savepoint's cost over the failure rate. The rate is that
+//! of recent transactions.
 //!
-//! `docs/internals/engine.md` says how that was measured.
+//! `docs/internals/engine.md` describes the measurement.
 
-/// What a savepoint costs, in transactions of two updates, as measured.
+/// The measured cost of a savepoint, in transactions of two updates.
 const SAVEPOINT_COST: f64 = 0.65;
-/// The last so many transactions make the rate.
+/// The number of recent transactions that make up the failure rate.
 const MEMORY: f64 = 1_000.0;
 
 /// The rate of transactions that failed after they wrote.
@@ -19,13 +19,14 @@ const MEMORY: f64 = 1_000.0;
 pub(crate) struct FailureRate(f64);
 
 impl FailureRate {
-    /// Counts one transaction.
+    /// Records the outcome of one transaction.
     pub(crate) fn observe(&mut self, has_failed: bool) {
         let seen = if has_failed { 1.0 } else { 0.0 };
         self.0 += (seen - self.0) / MEMORY;
     }
 
-    /// Transactions that should share one undo point, from 1; `usize::MAX` if none ever fails.
+    /// Returns how many transactions should share one undo point: at least 1; `usize::MAX` if none
+    /// ever fails.
     pub(crate) fn group_size(&self) -> usize {
         #[expect(
             clippy::cast_possible_truncation,
@@ -41,7 +42,7 @@ impl FailureRate {
 mod tests {
     use super::*;
 
-    /// The group after `count` transactions of which each `every`th failed.
+    /// Returns the group size after `count` transactions, of which each `every`th failed.
     fn after(count: usize, every: usize) -> usize {
         let mut rate = FailureRate::default();
         (1..=count).for_each(|index| rate.observe(index % every == 0));

@@ -1,15 +1,16 @@
-//! Brings what was committed to the disk, beside the writer.
+//! Flushes committed transactions to the disk, on a thread other than the writer's.
 //!
-//! A commit that flushes the WAL itself (`synchronous=FULL`) keeps the writer waiting for the disk.
-//! Here it commits without, and another thread flushes the WAL and then answers the callers, of all
-//! batches that have come since its last flush, while the writer runs the next.
+//! A commit that flushes the WAL itself (`synchronous=FULL`) makes the writer wait for the disk.
+//! Here the commit does not flush: another thread flushes the WAL and then notifies the callers of
+//! all batches that have arrived since its last flush, while the writer runs the next batch.
 //!
 //! # Invariants
-//! - A caller who asked for [`crate::Durability::Disk`] hears `Ok` only after a flush that began
-//!   after its commit: the answer needs a [`FlushProof`], which nothing else makes.
-//! - A flush that failed poisons the database: nobody knows what of the WAL is on the disk.
-//! - Nothing is opened for a flush. A process that is short of descriptors fails to open a
-//!   database, and never to flush it.
+//! - A caller who asked for [`crate::Durability::Disk`] receives `Ok` only after a flush that began
+//!   after its commit: the answer requires a [`FlushProof`], which only a flush creates.
+//! - A failed flush poisons the database, because it is unknown which part of the WAL is on the
+//!   disk.
+//! - A flush opens no file. A process that is short of descriptors may fail to open a database, but
+//!   never to flush one.
 //!
 //! # Not here
 //! - Rollback journals, and profiles with `synchronous` FULL or above: there the commit flushes →
@@ -24,47 +25,50 @@ use crate::error::{Result, io};
 use crate::system::directory::directory_of;
 use crate::system::side_files::side_file_path;
 
-/// Proof that the WAL, as it was when the flush began, is on the disk.
+/// Proof that the content that the WAL had when the flush began is on the disk.
 pub(crate) struct FlushProof(());
 
-/// A database's WAL, as a file to flush.
+/// The WAL of a database, opened as a file for flushes.
 pub(crate) struct WalFile {
     database: PathBuf,
     path: PathBuf,
-    /// One flush at a time runs for a database, so nobody waits for this lock.
+    /// Only one flush of a database runs at a time, so no flush waits for this lock.
     files: Mutex<WalDescriptors>,
 }
 
 struct WalDescriptors {
-    /// SQLite has no locks on it, so a descriptor of our own does no harm; and it stays the same
-    /// file until the database gets another.
+    /// SQLite holds no locks on the WAL, so a descriptor of our own does no harm. The descriptor
+    /// refers to the same file until the database gets another WAL.
     wal: Arc<File>,
     gate: Arc<WalLock>,
-    /// Until its first flush: a file that a power loss takes out of its directory holds nothing.
+    /// The directory of the WAL, until the first flush has flushed it, too: a power loss could
+    /// otherwise remove the file from its directory, and its content would be lost.
     directory: Option<File>,
 }
 
 impl WalFile {
-    /// The WAL of an open database in WAL mode: SQLite makes the file with the first read.
+    /// Opens the WAL of an open database in WAL mode, for which SQLite creates the file with the
+    /// first read.
     pub(crate) fn open(database: &Path) -> Result<Self> {
         let path = side_file_path(database, "-wal");
         let files = Mutex::new(WalDescriptors::open(database, &path)?);
         Ok(Self { database: database.to_owned(), path, files })
     }
 
-    /// The database has another WAL of the same name.
+    /// Opens the WAL again after the database got another one of the same name.
     pub(crate) fn reopen(&self) -> Result<()> {
         let files = WalDescriptors::open(&self.database, &self.path)?;
         *self.files.lock().expect(UNPOISONED) = files;
         Ok(())
     }
 
-    /// Before the WAL is moved into its file. `None`: a copy of both is being made.
+    /// Locks the WAL before it is moved into the database file. Returns `None` while both are
+    /// copied.
     pub(crate) fn checkpoint_guard(&self) -> Option<CheckpointGuard> {
         self.gate().try_lock_for_checkpoint()
     }
 
-    /// The command and process of a copy that was in the way of a checkpoint, and has stalled.
+    /// Returns the command and process of a stalled copy that has blocked a checkpoint.
     pub(crate) fn stalled_copy(&self) -> Option<Arc<str>> {
         self.gate().stalled_copy()
     }
@@ -73,7 +77,7 @@ impl WalFile {
         Arc::clone(&self.files.lock().expect(UNPOISONED).gate)
     }
 
-    /// Returns when the disk has what the file held.
+    /// Flushes the WAL, and returns when its content is on the disk.
     pub(crate) fn flush(&self) -> Result<FlushProof> {
         let mut files = self.files.lock().expect(UNPOISONED);
         if let Some(directory) = &files.directory {
@@ -88,7 +92,7 @@ impl WalFile {
 impl WalDescriptors {
     fn open(database: &Path, path: &Path) -> Result<Self> {
         let directory = directory_of(path);
-        // For writing: on NFS there is no exclusive lock without.
+        // The file is opened for writing, because NFS has no exclusive lock otherwise.
         let wal = File::options().read(true).write(true).open(path).map_err(io(path))?;
         let wal = Arc::new(wal);
         Ok(Self {

@@ -1,25 +1,25 @@
-//! The group-commit writer: the only connection of a database that writes.
+//! Implements the group-commit writer, the only connection of a database that writes.
 //!
 //! A batch of transactions runs inside one SQLite transaction and commits once; then every caller
-//! hears what became of theirs. How a batch ends:
-//! - *committed*: each caller gets its closure's result; those that failed or panicked left nothing
-//!   behind.
-//! - *rolled back*: SQLite gave up the transaction (disk full, `ON CONFLICT ROLLBACK`), or refused
-//!   the commit with BUSY before it wrote, or with FULL: of a commit that fails in a WAL the last
-//!   frame is missing, so nobody reads the others, and the next commit overwrites them. Nothing is
-//!   stored, every success becomes an error, the next batch may succeed.
-//! - *poisoned*: the commit failed in any other way. What is on the disk is uncertain, so nothing
-//!   is tried again before the database has recovered: an fsync that failed once may succeed the
-//!   second time without having written.
+//! is notified of its result. A batch ends in one of three ways:
+//! - *committed*: each caller gets its closure's result; closures that failed or panicked left no
+//!   changes.
+//! - *rolled back*: SQLite rolled back the transaction (disk full, `ON CONFLICT ROLLBACK`), or
+//!   refused the commit with BUSY before it wrote, or with FULL: after a commit that fails in a
+//!   WAL, the last frame is missing, so no reader uses the others, and the next commit overwrites
+//!   them. Nothing is stored, every success becomes an error, and the next batch may succeed.
+//! - *poisoned*: the commit failed in any other way. The content of the disk is uncertain, so
+//!   nothing is tried again before the database has recovered: an fsync that failed once may
+//!   succeed the second time without having written.
 //!
 //! # Invariants
-//! - A caller hears `Ok` only after the commit that holds its transaction, and what it hears is
-//!   what the run that was committed returned.
+//! - A caller receives `Ok` only after the commit that contains its transaction, with the value
+//!   that the committed run of its closure returned.
 //!
 //! # Not here
-//! - What keeps the transactions of a batch apart → `batch_executor.rs`. The queue and its limits,
-//!   who runs batches → `database.rs`, `databases.rs`. Reads → `readers.rs`. When the WAL is moved
-//!   into the file → `checkpoint.rs`.
+//! - The isolation of a batch's transactions from each other → `batch_executor.rs`. The queue, its
+//!   limits and the threads that run batches → `database.rs`, `databases.rs`. Reads → `readers.rs`.
+//!   The time at which the WAL is moved into the file → `checkpoint.rs`.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -42,11 +42,12 @@ use crate::system::clock;
 /// The limits of one database's writer.
 #[derive(Clone, Copy, Debug)]
 pub struct WriterLimits {
-    /// Transactions that may wait; past them callers get [`Error::Busy`].
+    /// The number of transactions that may wait; further ones get [`Error::Busy`].
     pub queue_count_max: usize,
-    /// Transactions in one commit. At 1,000 the commit costs little of each one's time.
+    /// The number of transactions in one commit. At 1,000, the commit adds little to each one's
+    /// time.
     pub batch_count_max: usize,
-    /// How long a batch may take before it commits and other databases get their turn.
+    /// The time that a batch may take before it commits and other databases get their turn.
     pub batch_time_max: Duration,
 }
 
@@ -60,7 +61,7 @@ impl Default for WriterLimits {
     }
 }
 
-/// How a batch ended, told to each of its transactions.
+/// The outcome of a batch, which applies to each of its transactions.
 enum BatchOutcome {
     Committed,
     Busy,
@@ -88,28 +89,28 @@ impl From<BatchFailure> for BatchOutcome {
     }
 }
 
-/// A batch after its commit, or its failure.
+/// The report on a batch that has committed or failed.
 pub(crate) struct BatchReport {
     pub(crate) transactions: BatchCompletion,
     pub(crate) ran_count: usize,
-    /// How many of them are committed.
+    /// The number of transactions that were committed.
     pub(crate) committed_count: usize,
-    /// What did not have its turn.
+    /// The transactions that did not run.
     pub(crate) rest: Vec<WriteJob>,
-    /// Why the database must recover before the next batch, if it must.
+    /// The reason why the database must recover before the next batch, if it must.
     pub(crate) poison_cause: Option<Arc<str>>,
     pub(crate) is_disk_full: bool,
-    /// A transaction failed, and SQLite said of the file that it is damaged.
+    /// Whether a transaction failed and SQLite reported the file as damaged.
     pub(crate) has_met_damage: bool,
     pub(crate) run_time: Duration,
     pub(crate) commit_time: Duration,
 }
 
-/// What ran.
+/// The transactions of a batch that ran.
 pub(crate) enum BatchCompletion {
-    /// It is committed, and nobody may hear of it before the WAL is flushed.
+    /// The batch is committed, but no caller may be notified before the WAL is flushed.
     Unflushed(UnflushedBatch),
-    /// Its callers may hear what came of it.
+    /// The batch has ended, and its callers may be notified.
     Completed(CompletedBatch),
 }
 
@@ -119,16 +120,16 @@ pub(crate) struct Writer {
     synchronous: SynchronousSetting,
     executor: BatchExecutor,
     pub(crate) batch_sizer: BatchSizer,
-    /// How long the WAL was after the last commit.
+    /// The length of the WAL after the last commit, in frames.
     wal_frames: Arc<AtomicU32>,
 }
 
-/// `PRAGMA synchronous`: what the profile set, and what is set at present. 2 is FULL.
+/// The values of `PRAGMA synchronous`: the profile's, and the present one. 2 is FULL.
 struct SynchronousSetting {
     base: u8,
     present: u8,
-    /// Whether others flush the WAL after the commit (`wal_file.rs`), so that it need not.
-    /// Checkpoints flush the file then: below NORMAL they do not.
+    /// Whether another thread flushes the WAL after the commit (`wal_file.rs`), so that the commit
+    /// need not. Checkpoints flush the file then: below NORMAL they do not.
     is_flushed_after: bool,
 }
 
@@ -151,7 +152,7 @@ impl Writer {
         let has_foreign_keys = number("foreign_keys")? != 0;
         let wal_frames = Arc::new(AtomicU32::new(0));
         let frames = Arc::clone(&wal_frames);
-        // This takes the place of SQLite's own checkpoint in the commit.
+        // This hook replaces SQLite's own checkpoint in the commit.
         let note = move |_: &mut Wal, count: c_int| {
             frames.store(count.unsigned_abs(), Ordering::Relaxed);
             Ok(())
@@ -167,7 +168,7 @@ impl Writer {
         })
     }
 
-    /// Whether the profile ever flushes, so that it can make a write durable.
+    /// Returns whether the profile ever flushes, so that a write can be made durable.
     pub(crate) fn can_flush(&self) -> bool {
         self.synchronous.base > SYNCHRONOUS_OFF
     }
@@ -176,8 +177,8 @@ impl Writer {
         self.is_wal
     }
 
-    /// Runs a batch: all of `jobs`, or as many as have their turn in `time_max`, or until SQLite
-    /// has rolled it back.
+    /// Runs a batch: all of `jobs`, or as many as fit into `time_max`, or until SQLite has rolled
+    /// the batch back.
     pub(crate) fn run_batch(&mut self, jobs: Vec<WriteJob>, time_max: Duration) -> BatchReport {
         let start = clock::now();
         let durability = jobs.iter().map(WriteJob::durability).max().unwrap_or(Durability::Os);
@@ -236,22 +237,23 @@ impl Writer {
         self.session().connection()
     }
 
-    /// Pages in the WAL after the last commit.
+    /// Returns the number of pages in the WAL after the last commit.
     pub(crate) fn wal_frames(&self) -> u32 {
         self.wal_frames.load(Ordering::Relaxed)
     }
 
-    /// Moves the WAL into the database and closes.
+    /// Moves the WAL into the database file and closes the connection.
     pub(crate) fn close(self) -> Result<()> {
         let connection = self.executor.session.into_connection();
-        // Passive, so as not to wait for a reader; closing the last connection removes the WAL.
+        // The checkpoint is passive, so it does not wait for readers; the last connection to close
+        // removes the WAL.
         connection
             .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
             .map_err(sqlite("checkpoint"))?;
         close(connection)
     }
 
-    /// Closes, and leaves database and WAL as they are, for recovery.
+    /// Closes the connection, and leaves the database and the WAL unchanged for recovery.
     pub(crate) fn close_as_is(self) -> Result<()> {
         let connection = self.executor.session.into_connection();
         let no_checkpoint = rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
@@ -267,14 +269,15 @@ impl Writer {
         let begun = self.set_synchronous(durability).and_then(|()| self.session().run(&BEGIN));
         begun.map_err(|error| match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy) => BatchOutcome::Busy,
-            // The file has moved away, or its index is another process's: opening it anew may help.
+            // The file has moved, or its index belongs to another process: reopening the file may
+            // help.
             Some(ErrorCode::ReadOnly) => BatchOutcome::Poisoned(format!("begin: {error}").into()),
             _ => BatchFailure::from(error).into(),
         })
     }
 
-    /// SQLite does not change it inside a transaction, so the whole batch gets what its strictest
-    /// member asks.
+    /// Sets `synchronous` as the strictest member of a batch requires. SQLite does not change it
+    /// inside a transaction, so it applies to the whole batch.
     fn set_synchronous(&mut self, durability: Durability) -> rusqlite::Result<()> {
         let wanted = match durability {
             Durability::Os => self.synchronous.base,

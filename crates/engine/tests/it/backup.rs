@@ -1,7 +1,8 @@
-//! Copies of a file that is being written to: each is whole, and has what was answered before.
+//! Tests of copying a file during writes: each copy is whole and has every write that was answered
+//! before.
 //!
-//! Another process copies, as `warren backup` does: this one must not close a descriptor of the
-//! file.
+//! Another process copies, as `warren backup` does, because this process must not close a
+//! descriptor of the file.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,7 +20,7 @@ use crate::bank::{self, BankTransfer, SMALL_WAL};
 use crate::seed::{random, within_time};
 use crate::{encryption, options};
 
-/// Set in the child: what it copies, and where to.
+/// Environment variable of the child: the path of the database that it copies.
 const DATABASE: &str = "ENGINE_TEST_BACKUP_DATABASE";
 const TARGET: &str = "ENGINE_TEST_BACKUP_TARGET";
 
@@ -28,7 +29,7 @@ const COPIES: usize = 10;
 fn copy_by_another_process(database: &Path, to: &Path) {
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["backup::child", "--exact", "--nocapture"])
-        // What it says about its tests would get between the lines of this process.
+        // The harness's lines about its tests would appear between the lines of this process.
         .stdout(Stdio::null())
         .env(DATABASE, database)
         .env(TARGET, to)
@@ -37,7 +38,7 @@ fn copy_by_another_process(database: &Path, to: &Path) {
     assert!(status.success());
 }
 
-/// Without its variables, as in an ordinary run, it has nothing to do.
+/// The process that copies. Without its variables, as in an ordinary test run, it does nothing.
 #[test]
 fn child() {
     let path = |name| std::env::var_os(name).map(PathBuf::from);
@@ -45,7 +46,7 @@ fn child() {
     copy_file(&database, &to, "a test", |_| {}).unwrap();
 }
 
-/// What is in a copy, which must be balanced and sound.
+/// Checks that a copy is balanced and undamaged, and returns the ids of its transfers.
 fn check(copy: &Path) -> BTreeSet<i64> {
     assert!(!copy.with_extension("copy-wal").exists(), "it is one file");
     let (db, _) = engine::open_connection(copy, &encryption(), SMALL_WAL, false, false).unwrap();
@@ -68,7 +69,7 @@ fn a_copy_beside_a_busy_writer_is_whole() {
         };
         let database = databases.open(&path, bank_options).unwrap();
         let (answered, is_over) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
-        // Its salts are others in each new WAL.
+        // The salts in the header change with each restart of the WAL.
         let wal = File::open(directory.path().join("a.db-wal")).unwrap();
         let header = || {
             let mut header = [0; 32];
@@ -79,7 +80,8 @@ fn a_copy_beside_a_busy_writer_is_whole() {
             scope.spawn(|| write_until(&database, &answered, &is_over));
             for number in 0..COPIES {
                 if number == COPIES / 2 {
-                    // While a copy is made the WAL stays, and on a slow machine one always is.
+                    // The WAL cannot restart during a copy, and on a slow machine a copy is always
+                    // running.
                     let before = header();
                     while header() == before {
                         thread::yield_now();
@@ -94,7 +96,7 @@ fn a_copy_beside_a_busy_writer_is_whole() {
             }
             is_over.store(true, Ordering::SeqCst);
         });
-        // Closed, it is a file without a WAL.
+        // A closed database is a file without a WAL.
         drop(database);
         databases.close(&path).unwrap();
         let copy = directory.path().join("closed.copy");
@@ -128,7 +130,7 @@ fn while_a_copy_is_made_the_wal_stays_and_writes_go_on() {
     let database =
         databases.open(&path, || options(|options| options.profile = SMALL_WAL)).unwrap();
     crate::insert(&database, 1).wait().unwrap();
-    // As the process that copies does.
+    // The copying process takes the same lock.
     let wal = File::open(directory.path().join("a.db-wal")).unwrap();
     wal.lock_shared().unwrap();
     let length = || wal.metadata().unwrap().len();
@@ -142,10 +144,10 @@ fn while_a_copy_is_made_the_wal_stays_and_writes_go_on() {
     databases.close(&path).unwrap();
     assert!(length() > 0 && pages_before == std::fs::read(&path).unwrap());
     drop(database);
-    // As one that was killed leaves it.
+    // A copying process that was killed leaves this file.
     let heartbeat = directory.path().join("a.db.copying");
     std::fs::write(&heartbeat, "a test, process 1\n").unwrap();
-    // Who opens it doesn't wait for the copy, which begins again.
+    // Opening the database does not wait for the copy, which starts again.
     let database =
         databases.open(&path, || options(|options| options.profile = SMALL_WAL)).unwrap();
     assert_ne!(pages_before, std::fs::read(&path).unwrap());
@@ -156,11 +158,11 @@ fn while_a_copy_is_made_the_wal_stays_and_writes_go_on() {
     assert_eq!(sum, 500_500);
 }
 
-/// More than is copied between two calls that report progress.
+/// Size of a file that takes more than one step of a copy between two progress reports.
 const LARGE_BYTES: i64 = 12 << 20;
 
-/// Copies a large file, does something to it in the middle of the first attempt, and returns how
-/// many attempts there were. The copy must have all rows then.
+/// Copies a large file, calls `meanwhile` in the middle of the first attempt, and returns the
+/// number of attempts. The copy must then have all rows.
 fn copy_meanwhile(leave_wal: bool, meanwhile: impl FnOnce(&Path)) -> usize {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (directory.path().join("a.db"), directory.path().join("a.copy"));
@@ -211,7 +213,7 @@ fn a_file_that_is_written_and_closed_while_it_is_copied_is_copied_again() {
 fn a_wal_that_is_recovered_while_it_is_copied_is_copied_again() {
     for writes_again in [false, true] {
         let attempts = copy_meanwhile(true, |path| {
-            // As a server that starts after a crash.
+            // A server that starts after a crash does this.
             let databases = Databases::start(EngineLimits::default()).unwrap();
             drop(databases.open(path, || options(|options| options.migrations = &[])).unwrap());
             databases.close(path).unwrap();
@@ -237,7 +239,7 @@ fn a_file_that_is_replaced_while_it_is_copied_is_copied_again() {
 fn a_file_that_is_left_alone_is_copied_once() {
     for leave_wal in [false, true] {
         assert_eq!(copy_meanwhile(leave_wal, |_| {}), 1);
-        // Two copies at a time hinder neither.
+        // Two copies at the same time do not disturb each other.
         let attempts = copy_meanwhile(leave_wal, |path| {
             copy_file(path, &path.with_extension("second"), "a test", |_| {}).unwrap();
         });

@@ -1,5 +1,5 @@
-//! Accounts, and a ledger from which their balances follow: what is lost, doubled or half done
-//! shows.
+//! Accounts, and a ledger from which their balances follow: a transfer that is lost, doubled or
+//! half done shows.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(crate) const SCHEMA: &[Migration] = &[Migration {
 pub(crate) const ACCOUNTS: i64 = 16;
 const BALANCE: i64 = 1_000;
 
-/// The WAL is copied all the time.
+/// WAL limit in pages, so small that the WAL is checkpointed all the time.
 pub(crate) const WAL_LIMIT: u32 = 40;
 pub(crate) const SMALL_WAL: &Profile = &Profile {
     name: "small-wal",
@@ -45,9 +45,9 @@ pub(crate) struct BankTransfer {
     source: i64,
     target: i64,
     amount: i64,
-    /// So many bytes more in the ledger.
+    /// Number of additional bytes in the ledger.
     pub(crate) padding: u32,
-    /// Fails after it wrote.
+    /// Whether the transfer fails after it wrote.
     pub(crate) fails: bool,
 }
 
@@ -63,7 +63,7 @@ impl BankTransfer {
         Self { id, source, target, amount: random.random_range(1..50), padding: 0, fails: false }
     }
 
-    /// Answers its id.
+    /// Queues the transfer, whose result is its id.
     pub(crate) fn submit(
         self,
         database: &Database,
@@ -80,19 +80,19 @@ impl BankTransfer {
     }
 }
 
-/// The path of the error with which a transfer fails: an error of the engine that no write has, and
-/// that tells whose it is.
+/// Returns the path in the error with which a transfer fails: no write fails with this error of the
+/// engine otherwise, and its path names the transfer.
 pub(crate) fn failure(id: i64) -> PathBuf {
     PathBuf::from(id.to_string())
 }
 
-/// The sum of all balances is what it was: true in every snapshot.
+/// Checks that the sum of all balances is unchanged, as it must be in every snapshot.
 pub(crate) fn is_balanced(db: &Connection) -> bool {
     number(db, "SELECT sum(balance) FROM account") == ACCOUNTS * BALANCE
 }
 
-/// Checks that the file is whole, that every transfer is in it wholly or not at all, and none
-/// twice. Returns the ids of those that are.
+/// Checks that the file is undamaged, and that each transfer is stored completely or not at all,
+/// and none twice. Returns the ids of the stored transfers.
 pub(crate) fn check(db: &Connection) -> BTreeSet<i64> {
     let integrity: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(integrity, "ok");

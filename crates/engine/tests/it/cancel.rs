@@ -1,5 +1,5 @@
-//! Callers that go away: dropped futures, aborted tasks, runtimes that end. What they asked for is
-//! done all the same, and nobody else waits for it.
+//! Tests of callers that disappear: dropped futures, aborted tasks, runtimes that end. Their writes
+//! are executed all the same, and no other caller waits for them.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -19,13 +19,13 @@ use crate::bank::{self, BankTransfer};
 use crate::seed::{ReplayableRng, random, within_time};
 use crate::{EngineFixture, fixture, hold, insert};
 
-/// Set in the child.
+/// Environment variable that is set in the child.
 const IS_CHILD: &str = "ENGINE_TEST_CANCEL_CHILD";
 
-/// Where the registry is started, which decides who answers.
+/// Runtime in which the registry is started; it decides which thread answers.
 #[derive(Clone, Copy, Debug)]
 enum RuntimeKind {
-    /// Outside any runtime.
+    /// The registry is started outside of any runtime.
     Thread,
     OneThreaded,
     ManyThreaded,
@@ -55,11 +55,11 @@ fn start(runtime: Option<&Runtime>) -> (EngineFixture, Arc<Database>) {
     (fixture, database)
 }
 
-/// Transfers with ids from 1, by many tasks and threads.
+/// Transfers with ids from 1, which many tasks and threads submit.
 struct TransferLoad {
     database: Arc<Database>,
-    /// Held from the choice of an id until its transaction is in the queue: a task of a runtime
-    /// that was shut down in the background may stand between the two.
+    /// The next id. The lock is held from the choice of an id until its transaction is in the
+    /// queue, because shutting a runtime down in the background may stop a task between the two.
     next_id: Mutex<i64>,
 }
 
@@ -76,7 +76,7 @@ impl TransferLoad {
         (id, BankTransfer::random(id, random).submit(&self.database, durability))
     }
 
-    /// Submits one, and goes away at a random moment, or not.
+    /// Submits a transfer, and drops its answer at a random moment, or waits for it.
     async fn submit_and_perhaps_leave(&self, random: &mut StdRng) {
         let (id, answer) = self.submit(random);
         match random.random_range(0..7) {
@@ -97,7 +97,8 @@ impl TransferLoad {
                 let first = first_of(answer, other).await.unwrap();
                 assert!([id, other_id].contains(&first));
             }
-            // First polled by another task than the one that waits in the end.
+            // The task that polls the answer first differs from the one that waits for it in the
+            // end.
             _ => match poll_once(answer) {
                 Ok(answer) => assert_eq!(answer.unwrap(), id),
                 Err(answer) => assert_eq!(answer.await.unwrap(), id),
@@ -122,19 +123,20 @@ impl TransferLoad {
         assert_eq!(self.database.stats().failed, 0);
     }
 
-    /// All of them are stored, wholly.
+    /// Checks that all transfers are stored completely.
     fn check_stored(&self) {
         let next_id = self.next_id.lock().unwrap();
         // The queue is first in, first out.
         let stored = self.database.write(Durability::Os, |db| Ok::<_, Error>(bank::check(db)));
         let expected = (1..*next_id).collect::<BTreeSet<_>>();
-        // Not held any longer: the answer may come through a runtime whose threads wait for it.
+        // The lock is released first: the answer may pass through a runtime whose threads wait for
+        // the lock.
         drop(next_id);
         assert_eq!(stored.wait().unwrap(), expected);
     }
 }
 
-/// `Err`: the answer is not there yet.
+/// Polls `answer` once. Returns it as `Err` if it is still pending.
 fn poll_once(
     mut answer: WriteFuture<i64, Error>,
 ) -> Result<Result<i64, Error>, WriteFuture<i64, Error>> {
@@ -243,7 +245,7 @@ fn a_runtime_that_ends_takes_no_answer_from_those_outside() {
 
 #[test]
 fn a_blocked_runtime_holds_up_a_bounded_number_of_answers() {
-    /// More batches than wait for the runtime.
+    /// Number of writes: more batches than may wait for the runtime.
     const WRITES: i64 = 200;
     within_time(|| {
         let runtime = Builder::new_multi_thread().worker_threads(1).build().unwrap();
@@ -278,12 +280,13 @@ fn a_write_whose_database_nobody_holds_is_run() {
     assert_eq!(crate::sum(&fixture.open("a.db")), 1);
 }
 
-/// Panics when it is dropped.
+/// Value that panics when it is dropped.
 struct PanicOnDrop;
 
 impl Drop for PanicOnDrop {
     fn drop(&mut self) {
-        // Without the hook, which would print it; two panics at once would abort.
+        // `resume_unwind` bypasses the panic hook, which would print the panic; two panics at once
+        // would abort.
         if !thread::panicking() {
             std::panic::resume_unwind(Box::new("as the test wants"));
         }
@@ -292,7 +295,8 @@ impl Drop for PanicOnDrop {
 
 #[test]
 fn what_panics_when_it_is_dropped_wedges_nothing() {
-    // In a process of its own: a second panic while the first unwinds would end all tests.
+    // The test runs in a process of its own: a second panic while the first unwinds would end all
+    // tests.
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["cancel::child", "--exact", "--quiet"])
         .env(IS_CHILD, "1")
@@ -301,7 +305,7 @@ fn what_panics_when_it_is_dropped_wedges_nothing() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Without its variable, as in an ordinary run of the tests, it has nothing to do.
+/// The process with the panics. Without its variable, as in an ordinary test run, it does nothing.
 #[test]
 fn child() {
     if std::env::var_os(IS_CHILD).is_none() {
@@ -320,7 +324,8 @@ fn child() {
                     let _keep = &captured;
                     if fails { Err(Error::Busy) } else { Ok(()) }
                 }));
-                // It runs twice: the writer drops the first result, and whoever answers the second.
+                // The closure runs twice: the writer drops the first result, and the thread that
+                // answers drops the second.
                 drop(database.write::<_, Error, _>(Durability::Os, |_| Ok(PanicOnDrop)));
                 let answers: Vec<_> = (0..10).map(|_| load.submit(&mut random)).collect();
                 let failing = database.write::<(), Error, _>(Durability::Os, |db| {

@@ -1,4 +1,4 @@
-//! Closing in the middle of everything. A file that is deleted after that stays deleted.
+//! Tests of closing a database under load. A file that is deleted afterwards stays deleted.
 
 use std::fs;
 use std::sync::Barrier;
@@ -16,7 +16,7 @@ const WRITERS: usize = 2;
 const READERS: usize = 3;
 
 /// Opens a database, lets `WRITERS` write and `readers` read until it is closed under them, and
-/// deletes the directory's files. Returns what is there when all threads have ended.
+/// deletes the directory's files. Returns the files that exist when all threads have ended.
 fn close_and_delete(round: usize, readers: usize) -> Vec<std::path::PathBuf> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.db");
@@ -39,7 +39,7 @@ fn close_and_delete(round: usize, readers: usize) -> Vec<std::path::PathBuf> {
             });
         }
         barrier.wait();
-        // Passes are under way most of the time; the moment differs from round to round.
+        // A checkpoint is running most of the time; the moment differs from round to round.
         for _ in 0..round * 5 {
             insert(&database, next.fetch_add(1, Ordering::SeqCst)).wait().unwrap();
         }
@@ -52,7 +52,7 @@ fn close_and_delete(round: usize, readers: usize) -> Vec<std::path::PathBuf> {
     files.map(|file| file.unwrap().path()).collect()
 }
 
-/// `false`: it is closed.
+/// Writes a row. Returns `false` if the database is closed.
 fn write(database: &Database, next: &AtomicI64) -> bool {
     match insert(database, next.fetch_add(1, Ordering::SeqCst)).wait() {
         Ok(()) => true,
@@ -61,13 +61,13 @@ fn write(database: &Database, next: &AtomicI64) -> bool {
     }
 }
 
-/// `false`: it is closed.
+/// Reads the rows. Returns `false` if the database is closed.
 fn read(database: &Database) -> bool {
     let count = database
         .read::<i64, Error>(|db| Ok(db.query_row("SELECT count(*) FROM t", [], |row| row.get(0))?));
     match count {
         Ok(_) => true,
-        // One that was under way misses the files that were deleted under it.
+        // A read that was running fails because the files were deleted under it.
         Err(Error::Closed | Error::Sqlite { .. }) => false,
         Err(error) => unreachable!("{error}"),
     }

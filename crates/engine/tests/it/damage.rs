@@ -1,4 +1,5 @@
-//! Pages of a file that do not read back as they were written: who notices, what is carried over.
+//! Tests of damaged pages, which do not read back as they were written: how they are found, and
+//! which rows a repair keeps.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::{EngineFixture, encryption, fixture_with};
 
 const ROWS: i64 = 400;
 const PAGE_BYTES: usize = 4_096;
-/// Up to a minute: a busy machine.
+/// Number of attempts; together they take up to a minute, because the machine may be busy.
 const ATTEMPTS_MAX: usize = 6_000;
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -56,7 +57,7 @@ fn open(
     })
 }
 
-/// Rows, some of them with pages of their own, and free pages.
+/// Writes rows, some of them with pages of their own, and leaves free pages.
 fn fill(database: &Database) {
     let fill = database.write::<_, Error, _>(Durability::Os, |db| {
         let numbers =
@@ -76,7 +77,7 @@ fn fill(database: &Database) {
     fill.wait().unwrap();
 }
 
-/// What is there: rows, names, and the count that `repair` puts right.
+/// Counts the correct rows and names, and returns them with the count that `repair` restores.
 fn counts(database: &Database) -> (i64, i64, i64) {
     let read = database.read::<_, Error>(|db| {
         let check: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
@@ -89,8 +90,8 @@ fn counts(database: &Database) -> (i64, i64, i64) {
     read.unwrap()
 }
 
-/// Overwrites a page with noise, as a disk might. In another process: here, closing the file would
-/// give up the locks that the connections hold.
+/// Overwrites a page with noise, as a disk might. Another process does it: in this one, closing the
+/// file would release the locks that the connections hold.
 fn spoil(path: &Path, page: usize) {
     let noise: Vec<u8> =
         (0..PAGE_BYTES).map(|place| (place * 7 % 251).try_into().unwrap()).collect();
@@ -102,7 +103,7 @@ fn spoil(path: &Path, page: usize) {
     assert!(child.wait().unwrap().success());
 }
 
-/// A page with rows of `t`.
+/// Returns the number of a page with rows of `t`.
 fn page_of_rows(database: &Database) -> usize {
     let sql = "SELECT max(pageno) FROM dbstat WHERE name = 't' AND pagetype = 'leaf'";
     let page = database.read::<_, Error>(|db| Ok(crate::number(db, sql))).unwrap();
@@ -117,7 +118,7 @@ fn damaged(path: &Path) -> PathBuf {
     engine::quarantine_path(path)
 }
 
-/// Waits until a damaged file was quarantined and the database takes writes.
+/// Waits until a damaged file was quarantined and the database accepts writes.
 fn wait_for_repair(database: &Database) {
     let is_repaired = (0..ATTEMPTS_MAX).any(|_| {
         thread::park_timeout(ATTEMPT_INTERVAL);
@@ -133,7 +134,8 @@ fn scrubbing_finds_damage_and_the_rows_that_can_be_read_are_carried_over() {
     fill(&database);
     let path = database.path().to_owned();
     assert_eq!(database.health().page_bytes, PAGE_BYTES as u64);
-    // One run begins its count and moves everything into the file; the next reads all of it.
+    // The first run starts its count and moves everything into the file; the next one reads all of
+    // it.
     maintain_until(&database, |done| {
         let count = done.unwrap().pages_scrubbed;
         (count.abs_diff(pages_count(&path) as u64) <= 1).then_some(())
@@ -154,15 +156,15 @@ fn scrubbing_finds_damage_and_the_rows_that_can_be_read_are_carried_over() {
     let done = database.health().maintenance;
     assert_eq!((done.damaged, done.repaired), (1, 1));
     assert_eq!(fixture.databases.maintenance().repaired, 1);
-    // It goes on as any other.
+    // The database works like any other.
     fill_again(&database);
     assert_eq!(counts(&database), (ROWS, ROWS, rows));
     assert_eq!(database.maintain().unwrap().pages_scrubbed, 0, "it is new");
     maintain_until(&database, |done| (done.unwrap().pages_scrubbed > 0).then_some(()));
 }
 
-/// Maintenance gives way to whatever else the database has to do: on a busy machine it takes several
-/// runs until one has done what is wanted.
+/// Runs maintenance until `wanted` returns a value. Maintenance gives way to all other work of the
+/// database, so on a busy machine it takes several runs.
 fn maintain_until<T>(
     database: &Database,
     mut wanted: impl FnMut(Result<MaintenanceRun, Error>) -> Option<T>,
@@ -204,7 +206,7 @@ fn whichever_page_is_damaged_a_database_comes_back_by_itself() {
         fs::write(&path, &whole).unwrap();
         spoil(&path, page);
         let database = open(&fixture, repair(), encryption());
-        // As a client's request does, until one has met the damage.
+        // The reads are those of a client's requests, until one of them meets the damage.
         let read = database.read::<_, Error>(|db| {
             let sql = "SELECT count(*) + total(length(x)) FROM t NOT INDEXED";
             db.query_row(sql, [], |row| row.get::<_, f64>(0))?;
@@ -217,9 +219,9 @@ fn whichever_page_is_damaged_a_database_comes_back_by_itself() {
             assert!(error.is_temporary(), "page {page}: {error}");
             wait_for_repair(&database);
         } else if !damaged(&path).exists() {
-            // Nobody reads it; it is found by who looks.
+            // No request reads this page; only a full scan finds the damage.
             let found = database.repair_damage().unwrap();
-            // On a busy machine maintenance may have found and repaired it first.
+            // On a busy machine, maintenance may have found and repaired it first.
             assert!(found.is_none() || damaged(&path).exists());
             free_count += usize::from(!damaged(&path).exists());
         }
@@ -227,7 +229,7 @@ fn whichever_page_is_damaged_a_database_comes_back_by_itself() {
         if damaged(&path).exists() {
             assert_eq!(count, rows, "page {page}");
         }
-        // A leaf costs its own rows, and a root those of all its leaves.
+        // A damaged leaf loses its own rows, and a damaged root those of all its leaves.
         for count in [rows, names] {
             lost_all_count += usize::from(count == 0);
             assert!(count == 0 || count > ROWS / 4, "page {page}: {rows} rows, {names} names");
@@ -248,7 +250,7 @@ fn a_page_that_holds_nothing_is_not_damaged() {
     fill(&database);
     database.maintain().unwrap();
     let path = database.path().to_owned();
-    // The last one is a leaf of the list: only the first of it has numbers of others.
+    // The last page is a leaf of the freelist; only the trunk page before it holds page numbers.
     assert!(database.health().free_pages > 2);
     spoil(&path, pages_count(&path));
     database.maintain().unwrap();
@@ -271,7 +273,7 @@ fn a_file_that_does_not_open_is_put_aside_once() {
     assert_eq!(fs::read(damaged(&path)).unwrap(), garbage);
     fixture.databases.close(&path).unwrap();
     drop(database);
-    // Where that has happened before, somebody should look at the disk first.
+    // If a file was quarantined before, a person should check the disk first.
     fs::write(&path, &garbage).unwrap();
     let again = fixture.databases.open(&path, || {
         crate::options(|options| {
@@ -291,7 +293,7 @@ fn without_a_repair_damage_is_told_and_writes_go_on() {
     database.maintain().unwrap();
     let path = database.path().to_owned();
     spoil(&path, page_of_rows(&database));
-    // On a busy machine one run does not get as far as the damage.
+    // On a busy machine, one run does not reach the damaged page.
     while !database.health().is_damaged {
         drop(database.maintain());
     }
@@ -319,7 +321,7 @@ fn how_far_scrubbing_has_come_is_kept_in_the_file() {
     });
     let path = database.path().to_owned();
     let pages = pages_count(&path) as u64;
-    // Ten days ago, at page 5.
+    // The test moves the last scrub ten days back, and to page 5.
     let set = database.write::<_, Error, _>(Durability::Os, |db| {
         let sql = "UPDATE scrub_progress
                    SET next_page = 5, scrubbed_until_ms = scrubbed_until_ms - 864000000";

@@ -1,4 +1,4 @@
-//! Many databases: the registry, its limits, closing.
+//! Tests of many databases: the registry, its limits, closing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};

@@ -1,8 +1,8 @@
-//! A disk that is full, in the middle of the load: every caller hears of it, and nothing that was
-//! acknowledged is lost.
+//! Tests of a disk that fills up under load: every caller gets an error, and no acknowledged write
+//! is lost.
 //!
-//! Two kinds: a small tmpfs, which only root can mount (ENOSPC, and space can be freed), and the
-//! limit on the size of a file that a process has (EFBIG), which always runs, in a child.
+//! There are two kinds: a small tmpfs, which only root can mount (ENOSPC, and space can be freed),
+//! and a process's limit on the size of a file (EFBIG), which always runs, in a child process.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,16 +21,16 @@ use crate::bank::{self, BankTransfer, SMALL_WAL};
 use crate::seed::{ReplayableRng, random, within_time};
 use crate::{encryption, options};
 
-/// Set in the child: the database's path.
+/// Environment variable of the child: the database's path.
 const DATABASE: &str = "ENGINE_TEST_DISK_FULL_DATABASE";
 
 const TMPFS_KB: u64 = 8_000;
 
-/// A tmpfs of its own, until dropped.
+/// Tmpfs that is mounted until this value is dropped.
 pub(crate) struct MountedTmpfs(tempfile::TempDir);
 
 impl MountedTmpfs {
-    /// `None`: not permitted here.
+    /// Mounts the tmpfs. Returns `None` if mounting is not permitted.
     pub(crate) fn mount() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let size = format!("size={TMPFS_KB}k");
@@ -39,7 +39,7 @@ impl MountedTmpfs {
         mount.output().is_ok_and(|output| output.status.success()).then_some(Self(directory))
     }
 
-    /// Leaves so much free.
+    /// Fills the tmpfs until only `free_kb` are free.
     fn fill(&self, free_kb: u64) {
         let ballast = File::create(self.ballast()).unwrap();
         let kilobyte = [0; 1_024];
@@ -61,19 +61,20 @@ impl MountedTmpfs {
 
 impl Drop for MountedTmpfs {
     fn drop(&mut self) {
-        // Lazily: a child that another test has just forked may still hold our descriptors.
+        // The unmount is lazy: a child that another test has just forked may still hold our
+        // descriptors.
         let status = Command::new("umount").arg("-l").arg(self.0.path()).status().unwrap();
         assert!(status.success() || thread::panicking(), "{status}");
     }
 }
 
-/// What callers have heard.
+/// Ids of the transfers, by the results that their callers got.
 #[derive(Debug, Default)]
 struct WriteResults {
     stored: BTreeSet<i64>,
-    /// `Poisoned`: they may be there or not.
+    /// Transfers that failed with `Poisoned`: they may be stored or not.
     uncertain: BTreeSet<i64>,
-    /// Any other error: they are not there.
+    /// Transfers that failed with any other error: they are not stored.
     failed: BTreeSet<i64>,
 }
 
@@ -104,7 +105,7 @@ impl WriteResults {
     }
 }
 
-/// Producers write until they have heard some errors each.
+/// Lets producers write until each has got some errors.
 fn write_until_it_fails(
     database: &Database,
     next_id: &AtomicI64,
@@ -139,7 +140,7 @@ fn write_until_it_fails(
             all.append(producer.join().unwrap());
         }
     });
-    // It may have recovered meanwhile.
+    // The database may have recovered by now.
     let stats = database.stats();
     assert!(!stats.is_poisoned || !all.uncertain.is_empty(), "{stats:?}");
     let is_balanced = database.read(|db| Ok::<_, Error>(bank::is_balanced(db)));
@@ -175,7 +176,7 @@ fn fill_up(tmpfs: &MountedTmpfs, free_kb: u64) {
     let next_id = AtomicI64::new(1);
     let mut heard = write_until_it_fails(&database, &next_id, &mut random);
     let database = if random.random() {
-        // Closing and opening may fail while the disk is full, and must spoil nothing.
+        // Closing and opening may fail while the disk is full, and must damage nothing.
         drop(database);
         drop(databases.close(&path));
         drop(open(&databases, &path).map(drop));
@@ -185,7 +186,7 @@ fn fill_up(tmpfs: &MountedTmpfs, free_kb: u64) {
         tmpfs.free();
         database
     };
-    // By itself, whatever has failed.
+    // The database recovers without help, whatever has failed.
     while database.poison_cause().is_some() {
         thread::park_timeout(Duration::from_millis(10));
     }
@@ -209,7 +210,7 @@ fn a_file_that_may_not_grow_loses_nothing_that_was_acknowledged() {
         let databases = Databases::start(EngineLimits::default()).unwrap();
         drop(open(&databases, &path).unwrap());
         databases.shutdown();
-        // Blocks of 512 bytes; without a handler for the signal, write says EFBIG.
+        // `ulimit` counts blocks of 512 bytes; if the signal is ignored, `write` fails with EFBIG.
         let script = format!("ulimit -f {} && trap '' XFSZ && exec \"$0\" \"$@\"", limit_kb * 2);
         let output = Command::new("sh")
             .args(["-c", &script])
@@ -234,8 +235,8 @@ fn a_file_that_may_not_grow_loses_nothing_that_was_acknowledged() {
     }
 }
 
-/// The part whose files may not grow; without its variable, as in an ordinary run of the tests, it
-/// has nothing to do.
+/// The process whose files may not grow. Without its variable, as in an ordinary test run, it does
+/// nothing.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };

@@ -1,7 +1,8 @@
-//! A failing transaction leaves exactly its own effects out, whatever it and its neighbours do.
+//! Tests that a failing transaction leaves out exactly its own effects, whatever it and its
+//! neighbors do.
 //!
-//! Thousands of random transactions go through big batches, and through a model, one after the
-//! other. What is stored, what each caller hears and how often each closure ran must agree.
+//! Thousands of random transactions run in large batches, and in a model, one after the other. The
+//! stored rows, each caller's result and the number of times that each closure ran must agree.
 
 mod model;
 mod plan;
@@ -19,14 +20,15 @@ use crate::{EngineFixture, encryption, fixture, hold, number};
 use model::{SCHEMA, TableModel};
 use plan::{PlannedFailure, PlannedOutcome, PlannedWrite, TransactionPlan, TransactionReply};
 
-/// Of what the transactions are made.
+/// Shares of the kinds of random transactions.
 #[derive(Clone, Copy, Debug, Default)]
 struct FailureMix {
-    /// How many fail, or panic, after they may have written.
+    /// Share of the transactions that fail, or panic, after they may have written.
     failing: f64,
-    /// How many fail if they are run a second time.
+    /// Share of the transactions that fail if they run a second time.
     failing_again: f64,
-    /// How many use savepoints. From the first on, no transactions share an undo point any more.
+    /// Share of the transactions that use savepoints. After the first of them, no transactions
+    /// share an undo point any more.
     with_savepoints: f64,
 }
 
@@ -59,7 +61,7 @@ impl FailureMix {
         TransactionPlan::random(id, planned, end, random)
     }
 
-    /// Runs `count` such transactions, and compares everything. Returns how often a closure ran.
+    /// Runs `count` such transactions and compares everything. Returns the number of closure calls.
     fn check(self, count: usize, limits: WriterLimits) -> usize {
         let mut random = random();
         let fixture = fixture();
@@ -120,7 +122,8 @@ impl FailureMix {
                 Err(PlannedFailure::Chosen(answer)),
             ) => {
                 assert_eq!((runs, answer.id), (1, plan.id), "{context}");
-                // What it saw may have been taken back, by a neighbour that failed again.
+                // A neighbor that failed on its second run may have been rolled back since, and
+                // with it values that this transaction read.
                 assert!(self.failing_again > 0.0 || *answer == seen, "{context}");
             }
             (PlannedOutcome::Panics, Err(PlannedFailure::Engine(Error::Panicked))) => {
@@ -145,7 +148,7 @@ impl FailureMix {
     }
 }
 
-/// Batches are full, however slow the machine.
+/// Limits under which batches are full, however slow the machine is.
 const FULL_BATCHES: WriterLimits = WriterLimits {
     queue_count_max: 10_000,
     batch_count_max: 1_000,
@@ -175,7 +178,7 @@ fn whatever_fails_leaves_exactly_its_own_effects_out() {
     const COUNT: usize = 4_000;
     for failing in FAILING {
         let runs = FailureMix { failing, ..FailureMix::default() }.check(COUNT, FULL_BATCHES);
-        // At one half, soon every transaction has an undo point of its own.
+        // If half of them fail, every transaction soon has an undo point of its own.
         assert!(failing < 0.01 || runs > COUNT + COUNT / 50, "{runs} runs at {failing}");
     }
 }
@@ -183,7 +186,7 @@ fn whatever_fails_leaves_exactly_its_own_effects_out() {
 #[test]
 fn so_it_does_in_batches_of_every_length() {
     let by_count = |batch_count_max| WriterLimits { batch_count_max, ..FULL_BATCHES };
-    // What had no time goes back into the queue.
+    // Transactions for which no time was left return to the queue.
     let by_time = |us| WriterLimits { batch_time_max: Duration::from_micros(us), ..FULL_BATCHES };
     let limits = [by_count(1), by_count(2), by_count(3), by_count(10), by_time(0), by_time(200)];
     for limits in limits {
@@ -213,7 +216,7 @@ fn so_it_does_beside_closures_that_do_not_do_the_same_twice() {
     }
 }
 
-/// Makes it fail so often that each transaction gets an undo point of its own.
+/// Makes enough transactions fail that each later one gets an undo point of its own.
 fn fail_often(database: &Database) {
     let fail = || -> WriteFuture<(), Error> {
         database.write(Durability::Os, |db| {
@@ -279,7 +282,7 @@ fn a_savepoint_that_is_left_open_is_out_of_the_next_ones_reach() {
     assert_eq!(balance, 1_007);
 }
 
-/// SQLite does not count what an INSERT does to the table of AUTOINCREMENT's counters.
+/// SQLite does not count changes that an INSERT makes to the table of AUTOINCREMENT's counters.
 #[test]
 fn an_ignored_insert_that_moved_a_counter_is_taken_back() {
     static IGNORED: engine::StaticStatement =

@@ -1,8 +1,9 @@
-//! `kill -9` under load, a hundred times: what was acknowledged is there, wholly and once.
+//! Tests that acknowledged writes survive `kill -9` under load, a hundred times: whole and exactly
+//! once.
 //!
-//! The test runs itself again as a child, which writes each id to its standard output after its
-//! answer. The kill follows at a random moment. The WAL limit is small, so it often falls into a
-//! checkpoint.
+//! The test runs itself again as a child process, which writes each id to its standard output after
+//! the write was answered. The kill follows at a random moment. The WAL limit is small, so it often
+//! hits a checkpoint.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -21,20 +22,20 @@ use crate::bank::{self, BankTransfer, SMALL_WAL};
 use crate::seed::{random, seeded, within_time};
 use crate::{encryption, options};
 
-/// Set in the child: the database's path.
+/// Environment variable of the child: the database's path.
 const DATABASE: &str = "ENGINE_TEST_KILL_DATABASE";
-/// Set in the child: the first id, which is its seed too.
+/// Environment variable of the child: the first id, which is also its seed.
 const FIRST_ID: &str = "ENGINE_TEST_KILL_FIRST_ID";
 
 const ACKNOWLEDGED: &str = "acknowledged ";
 const WRONG: &str = "wrong: ";
 
-/// Files, each killed so many times in a row.
+/// Number of files; the process that writes to one is killed `KILLS` times in a row.
 const FILES: usize = 10;
 const KILLS: usize = 10;
 const PRODUCERS: usize = 64;
 const READERS: usize = 2;
-/// One in so many fails after it wrote.
+/// One transaction in this many fails after it wrote.
 const FAILING: u32 = 50;
 
 #[test]
@@ -62,7 +63,7 @@ fn what_was_acknowledged_outlives_a_hundred_kills() {
     });
 }
 
-/// Opens what a kill has left, by a tool or by a registry.
+/// Opens the file after a kill, with a tool's connection or a registry by turns.
 fn check(path: &Path, kill: usize) -> BTreeSet<i64> {
     if kill.is_multiple_of(2) {
         let (db, _) = open_connection(path, &encryption(), SMALL_WAL, false, false).unwrap();
@@ -84,7 +85,7 @@ fn fails(id: i64) -> bool {
     id % i64::from(FAILING) == 0
 }
 
-/// What was acknowledged before the kill.
+/// Starts the child, kills it, and returns the ids that were acknowledged before the kill.
 fn run_and_kill(path: &Path, first_id: i64, random: &mut StdRng) -> Vec<i64> {
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["kill::child", "--exact", "--quiet"])
@@ -97,7 +98,7 @@ fn run_and_kill(path: &Path, first_id: i64, random: &mut StdRng) -> Vec<i64> {
     let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
     let count_before = random.random_range(0..1_500);
     let mut heard: Vec<i64> = acknowledgements(&mut lines).take(count_before).collect();
-    // So that the kill is not always the next thing after an answer.
+    // The delay keeps the kill from always being the next event after an answer.
     for _ in 0..random.random_range(0..20_000) {
         std::hint::spin_loop();
     }
@@ -107,7 +108,7 @@ fn run_and_kill(path: &Path, first_id: i64, random: &mut StdRng) -> Vec<i64> {
     heard
 }
 
-/// Killed when dropped, also if the test has failed.
+/// Child process that is killed when dropped, also if the test has failed.
 struct KillOnDrop(Child);
 
 impl Drop for KillOnDrop {
@@ -118,19 +119,18 @@ impl Drop for KillOnDrop {
     }
 }
 
-/// Until the child's end.
+/// Iterates over the acknowledged ids until the child ends.
 fn acknowledgements(
     lines: &mut std::io::Lines<BufReader<ChildStdout>>,
 ) -> impl Iterator<Item = i64> {
     lines.map(Result::unwrap).filter_map(|line| {
         assert!(!line.starts_with(WRONG), "{line}");
-        // The harness writes lines of its own, and the last may be cut off.
+        // The harness writes lines of its own, and the last line may be cut off.
         Some(line.strip_prefix(ACKNOWLEDGED)?.strip_suffix('.')?.parse().unwrap())
     })
 }
 
-/// The part that is killed; without its variables, as in an ordinary run of the tests, it has
-/// nothing to do.
+/// The process that is killed. Without its variables, as in an ordinary test run, it does nothing.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
@@ -180,7 +180,7 @@ fn produce(database: &Database, next_id: &AtomicI64, mut random: StdRng) {
     }
 }
 
-/// Writes a line at once. Short ones reach a pipe whole or not at all.
+/// Writes a line immediately. Short lines reach a pipe whole or not at all.
 fn say(line: String) {
     std::io::stdout().lock().write_all((line + "\n").as_bytes()).unwrap();
 }

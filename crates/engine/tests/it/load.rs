@@ -1,4 +1,5 @@
-//! Many producers: results arrive at the right callers, a full queue refuses and leaves nothing.
+//! Tests with many producers: results reach the right callers; a refused write leaves nothing
+//! behind.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -21,7 +22,8 @@ struct LoadOutcome {
     refused: u64,
 }
 
-/// One in ten fails after it wrote. Each answer is waited for, after `burst` others were submitted.
+/// Submits transfers, of which one in ten fails after it wrote, and waits for each answer after
+/// `burst` others were submitted.
 fn produce(
     database: &engine::Database,
     next_id: &AtomicI64,

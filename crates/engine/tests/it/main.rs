@@ -1,4 +1,4 @@
-//! The engine on real files, with real ciphers.
+//! Integration tests of the engine on real files, with real ciphers.
 #![expect(clippy::unwrap_used, reason = "in a test, also in its helpers, a panic is the report")]
 
 mod backup;
@@ -30,7 +30,7 @@ use engine::{
 };
 use rusqlite::Connection;
 
-/// A registry with two workers in a directory of its own.
+/// Registry with two workers and a directory of its own.
 struct EngineFixture {
     databases: Databases,
     directory: tempfile::TempDir,
@@ -46,7 +46,7 @@ fn fixture_with(limits: EngineLimits) -> EngineFixture {
 }
 
 impl EngineFixture {
-    /// An encrypted database with one table, `t (id INTEGER PRIMARY KEY, x UNIQUE)`.
+    /// Opens an encrypted database with one table, `t (id INTEGER PRIMARY KEY, x UNIQUE)`.
     fn open(&self, name: &str) -> Arc<Database> {
         self.open_with(name, |_| {})
     }
@@ -84,8 +84,8 @@ fn insert(database: &Database, x: i64) -> engine::WriteFuture<(), Error> {
     })
 }
 
-/// Holds the writer in a batch of its own until the sender is dropped, so that what is queued
-/// meanwhile makes one batch. Returns when the batch is running.
+/// Blocks the writer in a batch of its own until the sender is dropped, so that the writes queued
+/// until then form one batch. Returns when the blocking batch is running.
 fn hold(database: &Database) -> Sender<()> {
     let (release, released) = mpsc::channel();
     let (started_sender, started) = mpsc::channel();
@@ -98,7 +98,7 @@ fn hold(database: &Database) -> Sender<()> {
     release
 }
 
-/// Waits for all of them; each must have succeeded.
+/// Waits for all of `writes`; each must succeed.
 fn wait_for_all(writes: impl IntoIterator<Item = engine::WriteFuture<(), Error>>) {
     for write in writes {
         write.wait().unwrap();

@@ -1,4 +1,5 @@
-//! What an idle database gets, when, and what it gives way to.
+//! Tests of the maintenance of an idle database: its steps, its timing, and the work that goes
+//! first.
 
 mod compaction;
 mod killed;
@@ -17,12 +18,12 @@ use crate::disk_full::MountedTmpfs;
 use crate::seed::within_time;
 use crate::{EngineFixture, encryption, fixture, fixture_with, hold, insert, number};
 
-/// About a page each.
+/// Size of a row: each fills about one page.
 const ROW_BYTES: i64 = 3_900;
-/// Enough for the smallest that is looked at.
+/// Number of rows: if 20 % are deleted, the free pages exceed the minimum of a vacuum (256).
 const ROWS: i64 = 2_000;
 
-/// `auto_vacuum` is NONE.
+/// Profile in which `auto_vacuum` is NONE.
 const WHOLE_ONLY: &Profile = &Profile {
     name: "whole-only",
     about: "",
@@ -43,7 +44,7 @@ const NOTHING: MaintenanceRun = MaintenanceRun {
     pages_scrubbed: 0,
 };
 
-/// A database with rows, of which each with `id % 100 < percent` was deleted.
+/// Opens a database with rows, of which each with `id % 100 < percent` was deleted.
 fn fragmented(
     fixture: &EngineFixture,
     percent: i64,
@@ -70,7 +71,7 @@ fn fragment_rows(database: &Database, rows: i64, percent: i64) {
     fill.wait().unwrap();
 }
 
-/// All rows, and what `integrity_check` says.
+/// Returns all rows, and the result of `integrity_check`.
 fn content(database: &Database) -> (Vec<(i64, String)>, String) {
     let read = database.read::<_, Error>(|db| {
         let mut select = db.prepare_cached("SELECT id, hex(x) FROM t ORDER BY id")?;
@@ -85,8 +86,9 @@ fn bytes(path: &Path) -> u64 {
     path.metadata().unwrap().len()
 }
 
-/// Maintains it, as often as it takes: the worker that has answered the last write may still be in
-/// its turn, and maintenance waits some milliseconds for it, and then leaves out what needs one.
+/// Maintains the database, as often as necessary: the worker that has answered the last write may
+/// still have the database, and maintenance waits only some milliseconds for it before it skips the
+/// steps that write.
 fn maintain_in_turn(database: &Database) -> Result<MaintenanceRun, Error> {
     const TRIES_COUNT_MAX: usize = 1_000;
     let has_no_turn = |result: &_| matches!(result, Ok(MaintenanceRun { is_optimized: false, .. }));
@@ -94,7 +96,7 @@ fn maintain_in_turn(database: &Database) -> Result<MaintenanceRun, Error> {
     results.find(|result| !has_no_turn(result)).unwrap_or(Err(Error::Busy))
 }
 
-/// Maintains it and checks that its content stays. Returns what was done.
+/// Maintains the database and checks that its content stays. Returns the report.
 fn maintain(database: &Database) -> MaintenanceRun {
     let before = content(database);
     assert_eq!(before.1, "ok");
@@ -115,7 +117,7 @@ fn up_to_fifteen_percent_free_it_is_left_as_it_is() {
     assert!((0.08..0.15).contains(&after.fragmentation()), "{after:?}");
     assert_eq!(after.wal_bytes, 0);
     assert_eq!(bytes(database.path()), after.pages * after.page_bytes);
-    // The second time there is no WAL to cut.
+    // The second time there is no WAL to truncate.
     assert_eq!(maintain(&database), MaintenanceRun { is_truncated: false, ..NOTHING });
     let counted = database.health().maintenance;
     assert_eq!((counted.runs, counted.optimized, counted.truncated), (2, 2, 1));
@@ -155,7 +157,7 @@ fn above_twenty_five_percent_it_is_written_anew() {
     assert_eq!((after.free_pages, after.maintenance.compacted), (0, 1));
     assert!(after.pages < u64::try_from(before).unwrap() * 7 / 10);
     assert_eq!(bytes(database.path()), after.pages * after.page_bytes);
-    // It goes on as before, and what is flushed is the new WAL.
+    // The database works as before, and a flush applies to the new WAL.
     durable("after");
     assert_eq!(open_without_a_name(fixture.directory.path()), [] as [PathBuf; 0]);
     let rows = content(&database);
@@ -240,7 +242,8 @@ fn writes_go_first() {
         let fixture = fixture();
         let database = fragmented(&fixture, 40, |_| {});
         let release = hold(&database);
-        // The writer is at work: nothing that writes is done, and nothing waits for it.
+        // The writer is busy, so maintenance skips every step that writes, and does not wait for
+        // it.
         let done = database.maintain().unwrap();
         assert_eq!(done, MaintenanceRun::default());
         drop(release);
@@ -265,7 +268,8 @@ fn nothing_is_lost_between_writers_and_maintenance() {
                         for round in 0..ROUNDS {
                             let x = -1 - writer * ROUNDS - round;
                             insert(database, x).wait().unwrap();
-                            // Between two writes there is time for a step, or for a swap.
+                            // The reads leave time between two writes for a step, or for a swap of
+                            // the files.
                             for _ in 0..200 {
                                 number_of(database, "SELECT max(id) FROM t");
                             }
@@ -332,7 +336,7 @@ fn the_longest_read_is_known_while_it_runs() {
         let first = database.health().longest_read;
         let inner = database.read::<_, Error>(|_| Ok(database.health().longest_read));
         let inner = inner?;
-        // The outer one began first, and goes on.
+        // The outer read began first and still runs.
         assert!(inner > first && database.health().longest_read > inner);
         Ok(())
     });
@@ -340,7 +344,7 @@ fn the_longest_read_is_known_while_it_runs() {
     assert!(database.health().longest_read.is_zero());
 }
 
-/// Files of this process that have lost their names in this directory.
+/// Returns the files that this process holds open and that were deleted from this directory.
 fn open_without_a_name(directory: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir("/proc/self/fd").unwrap();
     let files = files.filter_map(|file| std::fs::read_link(file.unwrap().path()).ok());
@@ -358,7 +362,7 @@ fn inode(path: &Path) -> u64 {
     std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap())
 }
 
-/// Another connection, as another program would have it.
+/// Opens another connection, as another program would.
 fn other(path: &Path) -> Connection {
     open_connection(path, &encryption(), Profile::SERVER, false, false).unwrap().0
 }

@@ -1,4 +1,4 @@
-//! Migrations through `Databases::open`.
+//! Tests of migrations that `Databases::open` runs.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use engine::{Databases, Durability, EngineLimits, Error, Migration};
 
 use crate::{encryption, fixture, number, options};
 
-/// Set in the children: the database's path.
+/// Environment variable of the children: the database's path.
 const DATABASE: &str = "ENGINE_TEST_MIGRATIONS_DATABASE";
 
 const ONE: Migration = Migration { version: 1, sql: "CREATE TABLE a (x)" };
@@ -49,7 +49,7 @@ fn any_two_processes_may_open_a_fresh_database_at_once() {
         let start = |_| -> Child {
             let mut child = Command::new(std::env::current_exe().unwrap());
             let child = child.args(["migrations::child", "--exact", "--nocapture"]);
-            // What it says about its tests would get between the lines of this process.
+            // The harness's lines about its tests would appear between the lines of this process.
             child.env(DATABASE, &path).stdout(Stdio::null()).spawn().unwrap()
         };
         let children: Vec<_> = (0..PROCESSES).map(start).collect();
@@ -64,7 +64,7 @@ fn any_two_processes_may_open_a_fresh_database_at_once() {
     }
 }
 
-/// One of the processes; without its variable, as in an ordinary run, it has nothing to do.
+/// One of the processes. Without its variable, as in an ordinary test run, it does nothing.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };

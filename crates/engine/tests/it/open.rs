@@ -1,4 +1,4 @@
-//! Ciphers, keys and profiles.
+//! Tests of opening databases with each cipher, kind of key and profile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn other_key(cipher: Option<Cipher>) -> FileEncryption {
     FileEncryption::Key { key: DatabaseKey::from_bytes([8; 32]), cipher }
 }
 
-/// Makes a file with a row in it, and closes it.
+/// Creates a file with one row in it, and closes it.
 fn make(path: &Path, encryption: &FileEncryption) -> Option<Cipher> {
     let (db, cipher) = open_connection(path, encryption, Profile::SERVER, false, true).unwrap();
     db.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (42)").unwrap();
@@ -133,7 +133,8 @@ fn a_missing_file_is_made_only_when_asked() {
     assert!(!path.exists());
 }
 
-/// What a crash leaves: the file, and a WAL with all that was committed since the last checkpoint.
+/// Copies the files that a crash leaves: the database, and a WAL with everything that was committed
+/// since the last checkpoint.
 fn crashed_copy(directory: &Path, cipher: Cipher) -> PathBuf {
     let path = directory.join(format!("live {cipher} #1?.db"));
     let copy = directory.join(format!("crashed {cipher} #1?.db"));
@@ -164,8 +165,8 @@ fn a_wrong_key_leaves_the_wal_of_a_crashed_file_alone() {
     }
 }
 
-/// What a kill in mid-checkpoint leaves: page 1 tells of pages that the file has not, because they
-/// are still in the WAL.
+/// Creates the files that a kill during a checkpoint leaves: page 1 refers to pages that the file
+/// does not have, because they are still in the WAL.
 fn killed_in_checkpoint(directory: &Path, encryption: &FileEncryption, name: &str) -> PathBuf {
     let path = directory.join(format!("live {name}"));
     let killed = directory.join(format!("killed {name}"));
@@ -244,8 +245,8 @@ fn every_profile_takes_effect_on_a_plain_and_on_an_encrypted_file() {
     }
 }
 
-/// Makes a file with `profile`, and reads each setting back from a writer and a reader that open it
-/// again.
+/// Creates a file with `profile`, and reads each setting back from a writer and a reader that open
+/// the file again.
 fn check_profile(path: &Path, encryption: &FileEncryption, profile: &Profile) {
     let (creator, cipher) = open_connection(path, encryption, profile, false, true).unwrap();
     creator.execute_batch("CREATE TABLE t (x)").unwrap();
@@ -341,7 +342,7 @@ fn an_untouched_file_stays_alone() {
     drop(db);
     assert_eq!(names(), ["a.db"]);
 
-    // Beside somebody who writes, what is only in the WAL is seen.
+    // While another connection writes, content that is only in the WAL is visible.
     let (writer, _) = self::open(&path, &encryption()).unwrap();
     writer.execute_batch("UPDATE t SET x = 43").unwrap();
     let (before, wal) = (names(), fs::read(directory.path().join("a.db-wal")).unwrap());

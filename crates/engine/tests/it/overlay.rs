@@ -1,4 +1,5 @@
-//! Files as a writer would find them, and change them, without a byte on the disk.
+//! Tests of overlays: files are recovered and changed as a writer would, without writing a byte to
+//! disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,8 +31,8 @@ fn ciphers() -> Vec<(String, FileEncryption)> {
     encrypted.chain([("plain".to_owned(), FileEncryption::None)]).collect()
 }
 
-/// What a kill leaves: in a folder of its own the file, and beside it a hot journal, or a WAL that
-/// no checkpoint has seen. `t` has 2,000 rows in either case.
+/// Creates the files that a kill leaves, in a folder of their own: the database with a hot journal,
+/// or with a WAL that no checkpoint has copied. `t` has 2,000 rows in either case.
 fn killed(folder: &Path, encryption: &FileEncryption, journal: &str) -> PathBuf {
     let (live, dead) = (folder.join("live"), folder.join("dead"));
     fs::create_dir_all(&live).unwrap();
@@ -77,7 +78,7 @@ fn what_a_kill_left_is_recovered_and_changed_in_memory_alone() {
             db.close().unwrap();
             assert!(content(folder) == before, "{name} {journal}");
 
-            // The next one finds what the disk has.
+            // The next overlay finds the content of the disk.
             assert_eq!(number(&overlay(&path, &encryption), "SELECT count(*) FROM t"), 2_000);
         }
     }
@@ -122,7 +123,7 @@ fn no_other_file_is_opened_beside_it() {
     assert!(content(folder.path()) == before);
 }
 
-/// A read-only connection forgets CHECK constraints while it reads the schema.
+/// A read-only connection ignores CHECK constraints when it reads the schema.
 #[test]
 fn checks_are_checked() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,11 @@
-//! No plaintext of an encrypted database reaches the disk, also while SQLite sorts, indexes and
-//! vacuums.
+//! Tests that no plaintext of an encrypted database reaches the disk, even while SQLite sorts,
+//! indexes and vacuums.
 //!
-//! The test runs itself again under `strace` and searches what that process wrote, to any file, for
-//! a marker that every row holds. Two things keep it out: temporary content stays in memory, and
-//! `sqlite3mc` (since 2.6) encrypts the temporary files that it makes. The test looks at both
-//! together, at the second alone, and, so that it can fail, at an unencrypted database, where the
-//! marker must be found in the temporary files too.
+//! The test runs itself again under `strace` and searches everything that this process wrote, to
+//! any file, for a marker that every row holds. Two mechanisms keep the marker out: temporary
+//! content stays in memory, and `sqlite3mc` (since 2.6) encrypts the temporary files that it
+//! creates. The test checks both together, and the second alone. To prove that it can fail, it also
+//! checks an unencrypted database, where the marker must appear in the temporary files too.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -19,16 +19,16 @@ use crate::encryption;
 
 const MARKER: &str = "a-marker-that-must-not-reach-the-disk";
 
-/// Set for the run under `strace`: the database's path.
+/// Environment variable of the run under `strace`: the database's path.
 const DATABASE: &str = "ENGINE_TEST_PLAINTEXT_DATABASE";
-/// Set for the run under `strace`: a [`TracedCase`]'s name.
+/// Environment variable of the run under `strace`: a [`TracedCase`]'s name.
 const CASE: &str = "ENGINE_TEST_PLAINTEXT_CASE";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum TracedCase {
-    /// What the engine does with an encrypted database.
+    /// The engine's normal use of an encrypted database.
     Ours,
-    /// The same, but with temporary files.
+    /// An encrypted database with temporary files.
     TemporaryFiles,
     Unencrypted,
 }
@@ -48,8 +48,7 @@ fn no_plaintext_is_written_by_vacuum_index_sort_and_statement_journal() {
     assert!(unencrypted.temporary_with_marker > 100, "{unencrypted:?}");
 }
 
-/// The part that is traced; without its variables, as in an ordinary run of the tests, it has
-/// nothing to do.
+/// The process that is traced. Without its variables, as in an ordinary test run, it does nothing.
 #[test]
 fn traced_workload() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
@@ -60,7 +59,7 @@ fn traced_workload() {
     if is(TracedCase::TemporaryFiles) {
         db.execute_batch("PRAGMA temp_store = FILE").unwrap();
     }
-    // A cache of 200 KB makes everything spill that can.
+    // A cache of 200 KB spills everything that can be spilled.
     db.execute_batch("PRAGMA cache_size = -200").unwrap();
     workload(&db);
 }
@@ -83,7 +82,7 @@ fn workload(db: &Connection) {
     db.execute("UPDATE m SET x = CASE WHEN id < 3900 THEN x || 'y' ELSE 'no' END", []).unwrap_err();
 }
 
-/// Counts of writes: all, those that hold the marker, those to temporary files, and those of both
+/// Numbers of writes: all, those with the marker, those to temporary files, and those of both
 /// kinds.
 #[derive(Debug, Default)]
 struct TraceCounts {
@@ -120,7 +119,7 @@ fn count(trace: &Path, temporary: &Path) -> TraceCounts {
     let mut traced = TraceCounts::default();
     for line in BufReader::new(File::open(trace).unwrap()).lines() {
         let line = line.unwrap();
-        // `-y` writes a descriptor as 4<path>, before the data, which is in quotes.
+        // `-y` prints a descriptor as 4<path>, before the data, which is in quotes.
         let (head, data) = line.split_once('"').unwrap_or((&line, ""));
         let (has_marker, is_temporary) = (data.contains(&marker), head.contains(&temporary));
         traced.writes += 1;
@@ -131,7 +130,7 @@ fn count(trace: &Path, temporary: &Path) -> TraceCounts {
     traced
 }
 
-/// As `strace -xx` prints bytes.
+/// Formats bytes as `strace -xx` does.
 fn hex(bytes: &[u8]) -> String {
     let bytes: Vec<String> = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
     bytes.concat()

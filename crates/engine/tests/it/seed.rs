@@ -1,4 +1,4 @@
-//! Randomness that a failure can be replayed with, and an end to tests that hang.
+//! Random numbers that a failed test can be replayed with, and a time limit for tests that hang.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::mpsc;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Set to a seed that was printed, to run it again.
+/// Environment variable that takes a printed seed and replays it.
 const SEED: &str = "ENGINE_TEST_SEED";
 
-/// A test that runs for this long hangs: the slowest takes a sixth of it.
+/// Running time after which a test counts as hanging; the slowest test takes a sixth of it.
 const HANGS_AFTER: Duration = Duration::from_mins(4);
 
-/// A random number generator. If the test that holds it fails, it says how to replay it.
+/// Random number generator that prints how to replay it if the test that holds it fails.
 pub(crate) struct ReplayableRng {
     generator: StdRng,
     seed: u64,
@@ -31,7 +31,7 @@ pub(crate) fn seeded(seed: u64) -> ReplayableRng {
 }
 
 impl ReplayableRng {
-    /// Another one for another thread; the same for the same seed.
+    /// Creates another generator for another thread; it is the same for the same seed.
     pub(crate) fn fork(&mut self) -> StdRng {
         StdRng::seed_from_u64(self.random())
     }
@@ -60,14 +60,14 @@ impl Drop for ReplayableRng {
     }
 }
 
-/// Runs `body` on a thread of its own, so that one that hangs fails.
+/// Runs `body` on a thread of its own, so that a test that hangs fails.
 pub(crate) fn within_time(body: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel::<()>();
     let thread = thread::spawn(move || {
         body();
         drop(done);
     });
-    // A panic drops the sender too; `join` passes it on.
+    // A panic drops the sender too; `join` passes the panic on.
     let result = is_done.recv_timeout(HANGS_AFTER);
     assert_eq!(result, Err(mpsc::RecvTimeoutError::Disconnected), "it hangs");
     if let Err(panic) = thread.join() {

@@ -1,4 +1,5 @@
-//! What readers see and how long they hold on to it: kept snapshots, other writers, the WAL.
+//! Tests of snapshots: the rows that readers see and how long they keep them, other writers, the
+//! WAL.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
@@ -12,8 +13,8 @@ use crate::bank::{self, BankTransfer, SMALL_WAL, WAL_LIMIT, is_balanced};
 use crate::seed::{random, within_time};
 use crate::{encryption, fixture, insert, number, sum};
 
-/// A snapshot is kept for some 10 ms; what takes as long as this, also where every core and the disk are
-/// busy, is a fault.
+/// Upper limit for something that takes about 10 ms, the time for which a snapshot is kept. Taking
+/// this long is a fault, even where every core and the disk are busy.
 const SOON: Duration = Duration::from_mins(1);
 
 #[expect(clippy::disallowed_methods, reason = "measures how long the engine takes")]
@@ -21,7 +22,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Tries until it is so. Returns how long that took.
+/// Polls until `is_so` returns `true`. Returns how long that took.
 fn soon(mut is_so: impl FnMut() -> bool) -> Duration {
     let start = now();
     while !is_so() {
@@ -31,7 +32,7 @@ fn soon(mut is_so: impl FnMut() -> bool) -> Duration {
     start.elapsed()
 }
 
-/// Another connection, as another program would have it.
+/// Opens another connection, as another program would.
 fn other_connection(database: &Database) -> Connection {
     open_connection(database.path(), &encryption(), SMALL_WAL, false, false).unwrap().0
 }
@@ -58,7 +59,7 @@ fn a_read_sees_each_write_that_was_answered_before_it_began() {
         let writing = Arc::new(());
         thread::scope(|scope| {
             let writes = Arc::downgrade(&writing);
-            // As many as there are connections, and one that waits.
+            // As many readers as there are connections, and one more, which waits.
             for _ in 0..5 {
                 let (read, writes) = (&read, Weak::clone(&writes));
                 scope.spawn(move || {
@@ -75,7 +76,7 @@ fn a_read_sees_each_write_that_was_answered_before_it_began() {
                 answered.store(x, Ordering::SeqCst);
                 assert_eq!(read(), x);
             }
-            // A panic above drops it too, so that the others end.
+            // A panic above drops `writing` too, so the other threads end.
             drop(writing);
         });
     });
@@ -88,7 +89,7 @@ fn a_hot_reader_soon_sees_what_another_program_wrote() {
         let database = fixture.open("a.db");
         let other = other_connection(&database);
         for x in 1..=20 {
-            // Used again and again, so that its snapshot is kept.
+            // The reader is used again and again, so its snapshot is kept.
             for _ in 0..100 {
                 assert_eq!(sum(&database), x - 1);
             }
@@ -101,7 +102,7 @@ fn a_hot_reader_soon_sees_what_another_program_wrote() {
 #[test]
 fn so_does_one_that_hardly_ever_rests() {
     const READ: Duration = Duration::from_millis(4);
-    /// Together longer than a snapshot may be kept.
+    /// Number of reads that together take longer than a snapshot may be kept.
     const READS_MAX: usize = 4;
     within_time(|| {
         let fixture = fixture();
@@ -140,7 +141,7 @@ fn the_snapshot_of_a_reader_that_rests_is_ended() {
                 sum(&database);
             }
             other.execute("INSERT INTO t (x) VALUES (?1)", [x]).unwrap();
-            // Nobody reads or writes through the engine from here on.
+            // From here on, no caller reads or writes through the engine.
             soon(|| number(&other, "PRAGMA wal_checkpoint(TRUNCATE)") == 0);
             assert_eq!(engine::wal_bytes(database.path()), 0);
         }
@@ -149,7 +150,7 @@ fn the_snapshot_of_a_reader_that_rests_is_ended() {
 
 #[test]
 fn the_wal_stays_short_under_load_with_readers() {
-    /// More than most machines of the build have cores to spare.
+    /// Number of readers: more than most build machines have spare cores.
     const READERS: usize = 3;
     const BATCH: usize = 10;
     const RESETS: u64 = 10;
@@ -172,17 +173,17 @@ fn the_wal_stays_short_under_load_with_readers() {
             }
             let mut random = random.fork();
             let mut ids = 0..;
-            // Until the WAL would be many times as long, had it never been started anew: however
-            // slow the machine is, its length follows the passes.
+            // Writes until a WAL that never restarted would be many times as long: however slow the
+            // machine is, the WAL's length follows the checkpoints.
             let is_short = || {
                 let stats = database.stats();
-                // A batch writes two pages at least.
+                // A batch writes at least two pages.
                 let written = 2 * stats.batches;
                 let longest = u64::from(stats.wal_pages_max_seen);
                 stats.checkpoint_pauses >= RESETS && longest < written / 4
             };
             while !is_short() {
-                // Flushed, as a checkpoint is: so a slow disk slows both.
+                // Each write is flushed, as a checkpoint is, so a slow disk slows both.
                 let submit =
                     |id| BankTransfer::random(id, &mut random).submit(&database, Durability::Disk);
                 let writes: Vec<_> = ids.by_ref().take(BATCH).map(submit).collect();
@@ -207,7 +208,7 @@ fn reads_wait_only_for_the_end_of_a_reset() {
             insert(&database, x).wait().unwrap();
             let stats = database.stats();
             if stats.checkpoint_pauses >= RESETS {
-                // Nobody reads, so nothing was left to copy when reads were held.
+                // No caller reads, so no pages were left to copy when reads were paused.
                 assert_eq!(stats.pages_copied_with_reads_paused, 0, "{stats:?}");
                 break;
             }
@@ -254,7 +255,7 @@ fn a_long_read_lets_the_wal_grow_only_while_it_lasts() {
             write();
             frames() < WAL_LIMIT
         });
-        // From here on it is written over from its beginning, for half of its length.
+        // From here on the WAL is overwritten from its beginning, for half of its length.
         let bytes = engine::wal_bytes(database.path());
         for _ in 0..WAL_LIMIT * 10 {
             write();

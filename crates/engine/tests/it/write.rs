@@ -1,4 +1,4 @@
-//! Batches: isolation, limits, durability.
+//! Tests of batches: isolation, limits, durability.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -10,8 +10,7 @@ use rusqlite::Connection;
 
 use crate::{EngineFixture, fixture, hold, insert, number, sum, wait_for_all};
 
-/// Queues `transaction` between two inserts of 1 and 4 in one batch. Returns what became of the
-/// three.
+/// Queues `transaction` between inserts of 1 and 4 in one batch. Returns the results of the three.
 fn between<T: Send + 'static>(
     fixture: &EngineFixture,
     transaction: impl Fn(&Connection) -> Result<T, Error> + Send + 'static,
@@ -218,7 +217,7 @@ fn a_batch_is_as_durable_as_its_strictest_member_asks() {
     let database = fixture.open("a.db");
     let write = |durability| -> WriteFuture<(), Error> { database.write(durability, |_| Ok(())) };
     let flushes = |durability| {
-        // A disk that is memory has flushed before anybody waits.
+        // A disk in memory flushes before any caller waits.
         let before = database.stats().flushes;
         write(durability).wait().unwrap();
         database.stats().flushes - before
@@ -237,7 +236,7 @@ fn a_batch_is_as_durable_as_its_strictest_member_asks() {
     disk.wait().unwrap();
 }
 
-/// Where nobody flushes after the commit, the commit does.
+/// The commit flushes where no WAL could be flushed after it.
 #[test]
 fn a_commit_flushes_by_itself_where_there_is_no_wal_to_flush() {
     static JOURNAL: engine::Profile =

@@ -1,4 +1,4 @@
-//! One transaction between its caller and the writer (`job.rs`).
+//! Loom models of one transaction between its caller and the writer (`job.rs`).
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn run(queued: WriteJob) {
     CompletedBatch::new(vec![queued]).complete();
 }
 
-/// A task may be polled by one executor and then by another; the last one that asked counts.
+/// One executor may poll a task and then another one: the waker of the last poll counts.
 #[test]
 fn the_last_waker_is_called_or_the_answer_is_seen() {
     let seen = ObservedValues::default();
@@ -116,7 +116,7 @@ fn what_never_ran_is_answered() {
     });
 }
 
-/// As after a panic between commit and flush: nobody is told that it is on the disk.
+/// A panic between commit and flush drops the batch: no caller may learn that its write is on disk.
 #[test]
 fn a_batch_that_is_dropped_before_its_flush_answers_an_error() {
     check(|| {
@@ -154,7 +154,7 @@ fn a_caller_may_leave() {
         let (queued, mut pending) = queue(|| Ok(7));
         let writer = thread::spawn(move || run(queued));
         let alarm = TestAlarm::new();
-        // Leaves its waker behind, or takes the answer with it.
+        // The dropped future leaves its waker behind, or takes the answer with it.
         drop(poll(&mut pending, &alarm));
         drop(pending);
         writer.join().unwrap();

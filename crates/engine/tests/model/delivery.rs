@@ -1,4 +1,4 @@
-//! Batches on their way from the writer to the task that answers (`completion.rs`).
+//! Loom models of batches on their way from the writer to the task that answers (`completion.rs`).
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -18,13 +18,14 @@ fn batch(number: u32) -> (CompletedBatch, WriteFuture<u32, Error>) {
     (CompletedBatch::new(vec![queued]), pending)
 }
 
-/// Says whether the receiver got it, or its caller was answered by the writer.
+/// Sends `batch`. Returns `true` if the receiver got it, and `false` if the writer answered its
+/// caller.
 fn send(sender: &crate::completion::CompletionSender, batch: CompletedBatch) -> bool {
     let refused = sender.send(batch);
     refused.map_err(CompletedBatch::complete).is_ok()
 }
 
-/// What the task does, `count_max` times at most.
+/// Receives and completes batches as the engine's task does, at most `count_max`.
 fn answer(receiver: &CompletionReceiver, count_max: usize) -> usize {
     let mut count = 0;
     while count < count_max {
@@ -50,7 +51,8 @@ fn a_receiver_that_goes_away_leaves_no_caller_without_an_answer() {
     check(move || {
         let (sender, receiver) = channel();
         let runtime = thread::spawn(move || {
-            // It was polled once, and is dropped while it waits, or with what it did not take.
+            // The task was polled once, and is dropped while it waits, or with a batch that it did
+            // not take.
             let waker = Waker::from(TestAlarm::new());
             let polled = receiver.poll(&Context::from_waker(&waker));
             if let Poll::Ready(Some(batch)) = polled {
@@ -59,7 +61,7 @@ fn a_receiver_that_goes_away_leaves_no_caller_without_an_answer() {
         });
         let ((first, of_first), (second, of_second)) = (batch(1), batch(2));
         let sent = [send(&sender, first), send(&sender, second)];
-        // The sender lives on, as in a database that stays open.
+        // The sender stays alive, as in a database that stays open.
         assert_eq!([wait(of_first), wait(of_second)].map(Result::unwrap), [1, 2]);
         runtime.join().unwrap();
         record(sent);

@@ -1,9 +1,10 @@
-//! The hand-off between callers and worker threads, in the orders in which the threads can run.
+//! Loom models of the hand-off between callers and worker threads, in every order in which the
+//! threads can run.
 //!
-//! The engine's own files are compiled here once more, with loom's locks in place of std's. loom
-//! runs a model again and again and switches threads at the locks, until it has seen every order
-//! with at most `PREEMPTIONS_MAX` interruptions. A thread that waits for what nobody will do any
-//! more is a deadlock, and loom's panic.
+//! The engine's own files are compiled again here, with loom's locks in place of std's. loom runs a
+//! model again and again and switches threads at the locks, until it has seen every order with at
+//! most `PREEMPTIONS_MAX` interruptions. A thread that waits for something that no other thread
+//! will do is a deadlock, and loom panics.
 //!
 //! # Not here
 //! - SQLite: a closure runs and writes nothing. `schedule.rs` repeats the few lines of
@@ -36,7 +37,7 @@ mod error {
 }
 
 mod wal_file {
-    /// Stands for the engine's, which only a flush makes.
+    /// Stand-in for the engine's proof, which only a flush creates.
     pub(crate) struct FlushProof;
 }
 
@@ -50,7 +51,7 @@ mod open {
     pub(crate) mod transaction {
         use std::marker::PhantomData;
 
-        /// Stands for the engine's, which needs a connection.
+        /// Stand-in for the engine's transaction, which needs a connection.
         #[derive(Default)]
         pub(crate) struct Transaction<'a>(PhantomData<&'a ()>);
     }
@@ -64,18 +65,18 @@ use crate::error::{Error, Result};
 use crate::job::WriteFuture;
 use crate::system::thread_sync::{Condvar, Mutex};
 
-/// How often a thread may be stopped where it could have gone on. loom's documentation: two or
-/// three find most errors; each one more costs ten times the time.
+/// Number of times that a thread may be interrupted where it could have continued. loom's
+/// documentation: two or three find most errors; each further one costs ten times the time.
 const PREEMPTIONS_MAX: usize = 3;
 
-/// Runs `model` in each of these orders.
+/// Runs `model` in each order with at most `PREEMPTIONS_MAX` interruptions.
 fn check(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(PREEMPTIONS_MAX);
     builder.check(model);
 }
 
-/// Rings once; who waits for it goes on.
+/// Alarm that rings once and releases the thread that waits for it.
 struct TestAlarm {
     has_rung: Mutex<bool>,
     changed: Condvar,
@@ -110,7 +111,7 @@ fn poll(pending: &mut WriteFuture<u32, Error>, alarm: &Arc<TestAlarm>) -> Poll<R
     Pin::new(pending).poll(&mut Context::from_waker(&waker))
 }
 
-/// The answer, which must be there when the waker is called.
+/// Returns the answer, which must be present when the waker is called.
 fn wait(mut pending: WriteFuture<u32, Error>) -> Result<u32> {
     let alarm = TestAlarm::new();
     match poll(&mut pending, &alarm) {
@@ -129,7 +130,7 @@ fn is_ready(polled: Poll<Result<u32>>) -> Result<u32> {
     }
 }
 
-/// The alarm of the alarm: what the models rely on finding is found.
+/// Checks the models themselves: loom finds the kind of error that they rely on it to find.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_lost_wakeup_is_found() {

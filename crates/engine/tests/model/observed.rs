@@ -1,4 +1,5 @@
-//! What differs between the orders of a model: that all of it was seen shows that loom got there.
+//! Values that differ between the orders of a model; if all of them were seen, loom reached those
+//! orders.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,7 @@ impl<T> Default for ObservedValues<T> {
 }
 
 impl<T: Ord + Clone> ObservedValues<T> {
-    /// For the model to call.
+    /// Returns the function with which a model records a value.
     pub(crate) fn recorder(&self) -> impl Fn(T) + use<T> {
         let seen = Arc::clone(&self.0);
         move |value| {

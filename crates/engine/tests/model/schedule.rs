@@ -1,4 +1,4 @@
-//! Databases between their callers and the workers (`queue.rs`, `run_queue.rs`).
+//! Loom models of databases between their callers and the workers (`queue.rs`, `run_queue.rs`).
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::run_queue::RunQueue;
 use crate::system::thread_sync::Mutex;
 use crate::{TestAlarm, check, is_ready, poll, wait};
 
-/// What a worker takes, of which it runs one and puts the rest back.
+/// Number of jobs that a worker takes; it runs one of them and puts the rest back.
 const BATCH_COUNT_MAX: usize = 2;
-/// More than any model writes.
+/// Limit of the queue, above the number of writes of any model.
 const QUEUE_COUNT_MAX: usize = 10;
 
 struct ModelDatabase {
     queue: BoundedQueue<WriteJob>,
-    /// `None` once closed.
+    /// The writer; `None` once the database is closed.
     writer: Mutex<Option<()>>,
     ready: Arc<RunQueue<Arc<Self>>>,
-    /// The numbers of the closures that ran. No thread is switched at this lock.
+    /// Numbers of the closures that ran. loom does not switch threads at this lock.
     ran: std::sync::Mutex<Vec<u32>>,
 }
 
@@ -61,7 +61,7 @@ impl ModelDatabase {
         self.queue.unschedule()
     }
 
-    /// A step of maintenance. `false`: a worker has the turn, or will have it.
+    /// Runs a step of maintenance. Returns `false` if a worker has the database, or will have it.
     fn maintain(self: &Arc<Self>) -> bool {
         if !self.queue.try_schedule() {
             return false;
@@ -96,7 +96,7 @@ impl ModelDatabase {
         self.ran.lock().unwrap().clone()
     }
 
-    /// Nothing waits, and the next write would schedule it.
+    /// Checks that no job waits, and that the next write would schedule the database.
     fn is_at_rest(&self) -> bool {
         let (job, _pending) = job(Durability::Os, |_: &Transaction<'_>| Ok::<_, Error>(0));
         self.queue.take(1).is_empty() && matches!(self.queue.push(job), Ok(true))
@@ -175,8 +175,8 @@ fn a_write_that_comes_during_a_step_of_maintenance_is_run_after_it() {
     assert_eq!(seen.all(), [vec![0, 0], vec![0, 1], vec![1, 0], vec![1, 1]]);
 }
 
-/// A batch of one database waits for a batch of another, so both workers must be awake: also where
-/// one has taken the second database and put the first behind it, unfinished.
+/// A batch of one database waits for a batch of another, so both workers must be awake, even if one
+/// worker has taken the second database and put the first behind it, unfinished.
 #[test]
 fn no_worker_sleeps_while_a_database_waits() {
     check(|| {
@@ -235,7 +235,7 @@ fn a_write_beside_close_is_run_or_refused() {
         database.close();
         let ran = database.ran();
         let answers: Vec<u32> = caller.join().unwrap().into_iter().flatten().collect();
-        // What was accepted has run when closing ends, and nothing after.
+        // Every accepted write has run when closing ends, and none runs afterwards.
         assert_eq!(answers, ran);
         record(ran);
         workers.stop();
@@ -244,7 +244,7 @@ fn a_write_beside_close_is_run_or_refused() {
     assert_eq!(seen.all(), [vec![], vec![1], vec![1, 2]]);
 }
 
-/// `None`: it was refused.
+/// Returns the number that was stored, or `None` if the write was refused.
 fn stored(answer: Result<u32>) -> Option<u32> {
     match answer {
         Ok(number) => Some(number),

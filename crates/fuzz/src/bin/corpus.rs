@@ -1,4 +1,5 @@
-//! `corpus unpack|pack TARGET FOLDER`: for `cargo xtask fuzz`.
+//! Unpacks and packs the corpus of a target for `cargo xtask fuzz`: `corpus unpack|pack TARGET
+//! FOLDER`.
 
 use std::path::Path;
 

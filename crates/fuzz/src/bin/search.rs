@@ -1,4 +1,5 @@
-//! libFuzzer's program; `WARREN_FUZZED` names the target. `cargo xtask fuzz` compiles and starts it.
+//! Runs libFuzzer on the target that `WARREN_FUZZED` names. `cargo xtask fuzz` compiles and starts
+//! it.
 #![no_main]
 
 use std::sync::OnceLock;

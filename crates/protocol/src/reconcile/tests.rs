@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::wire::WireRangeBucket;
 
-/// The plainest server that keeps the promises: whole ranges as one part each, ids looked at
+/// The simplest correct server: it answers with whole ranges as buckets, and examines ids of
 /// `looked_max` messages at a time.
 struct ModelReconcileServer {
     messages: BTreeMap<Timestamp, Bytes>,
@@ -33,7 +33,7 @@ impl ModelReconcileServer {
         if claim.ids.is_empty() && claim.count > 0 {
             let (count, digest) = sum(&items);
             let equal = (count, digest) == (claim.count, claim.digest);
-            // Two halves, where they differ.
+            // A differing range is divided into two halves.
             let middle =
                 items.get(items.len() / 2).map_or(time_range.end, ReconcileEntry::hybrid_time);
             let cuts = [time_range.start, middle, time_range.end];
@@ -64,7 +64,7 @@ impl ModelReconcileServer {
     }
 }
 
-/// Compares; returns what the device got, what it is to send, and the cost.
+/// Compares both sets. Returns what the device received, what it must send, and the cost.
 fn compare(
     device: &BTreeMap<Timestamp, Bytes>,
     server: &ModelReconcileServer,
@@ -116,7 +116,7 @@ const DAY_MS: u64 = 86_400_000;
 
 #[test]
 fn equal_sets_take_one_request_of_a_few_hundred_bytes() {
-    // A message an hour for a year.
+    // One message an hour for a year.
     let messages = set((0..8_760).map(|hour| (hour * 3_600_000, 0, 1)));
     let server = ModelReconcileServer { messages: messages.clone(), looked_max: 1_000 };
     let cost = check(&messages, &server);

@@ -1,4 +1,4 @@
-//! The wire types of taking contents out of a vault for good
+//! Defines the wire types for erasing contents permanently from a vault
 //! (`docs/reference/formats/3-http-api.md`).
 
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! The wire types of comparing two sets (`docs/reference/formats/8-reconcile.md`).
+//! Defines the wire types for comparing two sets (`docs/reference/formats/8-reconcile.md`).
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

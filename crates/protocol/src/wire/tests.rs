@@ -13,7 +13,8 @@ fn fingerprint() -> WireFingerprint {
     crdt::Fingerprint { count: 3, digest: 0xfeed << 64 }.into()
 }
 
-/// Both encodings give the value back, and `proto/warren.proto` knows every field by its name.
+/// Checks that both encodings restore the value, and that `proto/warren.proto` has every field
+/// under its name.
 fn check<T>(proto_name: &str, value: &T)
 where
     T: prost::Message + Default + PartialEq + Serialize + DeserializeOwned,

@@ -1,21 +1,22 @@
-//! Materializing: makes the visible tables follow the state, constraints included.
+//! Makes the visible tables follow the row states, including constraints.
 //!
 //! ```text
-//! 1 show       every dirty row: live → its newest values, dead → out
-//! 2 hide       live rows that are not visible: of those that share a value that must be UNIQUE, the
-//!              one with the newest write is visible, as long as the table takes it
+//! 1 show       every dirty row: live → its newest values, dead → removed
+//! 2 hide       live rows that are not visible: of those that share a value that must be UNIQUE,
+//!              the one with the newest write is visible, as long as the table accepts it
 //! 3 resurrect  dead rows that a visible row refers to by a foreign key are visible all the same
 //! ```
 //!
 //! # Invariants
-//! - The result depends on the set of messages alone, not on when or in which portions they came:
-//!   *hidden* and *resurrected* are functions of the state, given in their modules.
-//! - It ends: every row is decided once.
-//! - What a table is like is no reason to fail: a row that SQLite refuses gets a visibility
-//!   override with the reason, and a table that cannot be written to is left as it is.
-//! - Foreign keys are not enforced while materializing (messages arrive in any order); afterwards
-//!   none is violated, unless the parent is not known here at all, is hidden, or is referred to by
-//!   columns that are not its primary key, or by values that are not stored exactly as its key is.
+//! - The result depends only on the set of messages, not on when or in which portions they arrived:
+//!   *hidden* and *resurrected* are functions of the row states, defined in their modules.
+//! - It terminates: every row is decided once.
+//! - A table's schema is never a reason to fail: a row that SQLite rejects gets a visibility
+//!   override with the reason, and a table that cannot be written to is left unchanged.
+//! - Foreign keys are not enforced while materializing, because messages arrive in any order.
+//!   Afterwards none is violated, unless the parent is unknown here or hidden, or the reference
+//!   uses columns that are not its primary key, or values that are not stored exactly as its key
+//!   is.
 
 mod hidden;
 mod resurrected;
@@ -38,25 +39,25 @@ use crate::schema::schema_conflict::{SchemaConflict, SchemaConflictKind};
 use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value::read;
 
-/// Dirty rows that are looked at together: bounds memory.
+/// The maximum number of dirty rows that are processed together, which bounds memory.
 const CHUNK_COUNT_MAX: usize = 10_000;
 
-/// What materializing found.
+/// The result of materializing.
 pub(crate) struct MaterializeOutcome {
-    /// Tables that stay as they are; their rows wait for the next time.
+    /// Tables that stay unchanged; their rows wait for the next time.
     pub(crate) unwritable: Vec<SchemaConflict>,
-    /// Rows of which only one can be shown, and that are equal.
+    /// Pairs of equal rows of which only one can be visible.
     pub(crate) equal: Vec<EqualRows>,
 }
 
-/// A new row of this device and another device's row that are equal but for their keys, and have a
-/// value that only one of them may have.
+/// A new row of this device and another device's row that are equal except for their keys, and
+/// share a value that must be unique.
 pub(crate) struct EqualRows {
     pub(crate) own: RowId,
     pub(crate) other: RowId,
 }
 
-/// Makes the tables follow the state. `progress` hears how many rows are done.
+/// Makes the tables follow the row states. `progress` receives the number of finished rows.
 pub(crate) fn materialize(
     db: &Connection,
     tables: Vec<TrackedTable>,
@@ -64,8 +65,8 @@ pub(crate) fn materialize(
 ) -> Result<MaterializeOutcome> {
     let (tables, unwritable) = writable(db, tables)?;
     let own_effects = tables.iter().map(|table| triggers::has_foreign_triggers(db, table));
-    // The user's own triggers fire for what they keep outside the tracked tables (a search index,
-    // a cache); what they do to tracked tables came as messages already, and is undone below.
+    // The user's own triggers fire for data that they keep outside the tracked tables (a search
+    // index, a cache). Their effects on tracked tables arrived as messages, and are undone below.
     let fire = own_effects.collect::<Result<Vec<_>>>()?.contains(&true);
     let mut materializer = Materializer {
         db,
@@ -93,7 +94,7 @@ pub(crate) fn materialize(
     Ok(MaterializeOutcome { unwritable, equal: materializer.equal })
 }
 
-/// The tables that rows can be put into and taken out of, and the others.
+/// Splits the tables into those that rows can be written to and deleted from, and the others.
 fn writable(
     db: &Connection,
     tables: Vec<TrackedTable>,
@@ -115,13 +116,13 @@ struct Materializer<'a> {
     db: &'a Connection,
     tables: &'a [TrackedTable],
     names: NameResolver<'a>,
-    /// Dead rows that the user's triggers did not let go.
+    /// Dead rows whose deletion the user's triggers prevented.
     to_hide: Vec<RowId>,
-    /// Visible rows whose parents are still to be looked for.
+    /// Visible rows whose parents must still be checked.
     check_parents_of: VecDeque<RowId>,
-    /// Dead rows that something visible may refer to.
+    /// Dead rows that a visible row may refer to.
     maybe_resurrected: Vec<RowId>,
-    /// Of the rows that changed elsewhere, by table.
+    /// The largest key of the rows that changed on other devices, by table.
     largest_keys: HashMap<i64, i64>,
     equal: Vec<EqualRows>,
 }
@@ -135,7 +136,7 @@ impl<'a> Materializer<'a> {
         self.tables.iter().find(|table| table.name.eq_ignore_ascii_case(name))
     }
 
-    /// Takes out rows that stand in a table under the keys of others.
+    /// Removes the rows that are in a table under the keys of others.
     fn hide_others(&mut self) -> Result<()> {
         self.for_each_dirty_row(UNDER_OTHER, |materializer, id| {
             match materializer.table(id.table) {
@@ -195,7 +196,7 @@ impl<'a> Materializer<'a> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The rows of tables that were left as they are wait.
+    /// Clears the dirty rows, except those of tables that were left unchanged, which still wait.
     fn clear_dirty_rows(&self) -> Result<()> {
         let sql = "DELETE FROM warren_dirty_row WHERE table_id = ?1
                    OR NOT EXISTS (SELECT 1 FROM warren_table WHERE id = table_id AND tracked)";
@@ -217,7 +218,8 @@ impl<'a> Materializer<'a> {
         Ok(())
     }
 
-    /// SQLite is not to choose the key of a row that is known here and that it never saw.
+    /// Raises sequences, so that SQLite does not assign the key of a known row that was never in
+    /// the table.
     fn raise_sequences(&self) -> Result<()> {
         for (table, key) in &self.largest_keys {
             if let Some(table) = self.table(*table) {
@@ -227,7 +229,7 @@ impl<'a> Materializer<'a> {
         Ok(())
     }
 
-    /// Shows a live row, takes a dead one out.
+    /// Writes a live row to the table, or removes a dead one.
     fn apply_row_state(&mut self, id: &RowId) -> Result<()> {
         let Some(table) = self.table(id.table) else { return Ok(()) };
         let row = row_state::load(self.db, id)?.unwrap_or_default();
@@ -249,7 +251,7 @@ impl<'a> Materializer<'a> {
                 self.record_missing_parents(table, id, &values)
             }
             WriteOutcome::Rejected(reason) => {
-                // An older version of the row may be there still; it is not what the row is.
+                // An older version of the row may still be in the table, but is not its state.
                 self.hide(table, id)?;
                 visibility_override::set(
                     self.db,
@@ -260,7 +262,7 @@ impl<'a> Materializer<'a> {
         }
     }
 
-    /// Takes a row out, or notes that a trigger of the user's does not let it go.
+    /// Removes a row from the table, or records that a user's trigger prevents it.
     fn hide(&mut self, table: &TrackedTable, id: &RowId) -> Result<()> {
         if let WriteOutcome::Rejected(_) = row_writer::delete_row(self.db, table, id)? {
             self.to_hide.push(id.clone());
@@ -268,7 +270,7 @@ impl<'a> Materializer<'a> {
         Ok(())
     }
 
-    /// No trigger fires any more.
+    /// Removes the rows whose deletion a trigger prevented; triggers no longer fire.
     fn retry_hiding(&mut self) -> Result<()> {
         for id in std::mem::take(&mut self.to_hide) {
             if let Some(table) = self.table(id.table) {
@@ -278,7 +280,8 @@ impl<'a> Materializer<'a> {
         Ok(())
     }
 
-    /// A parent that is not there may be shown later, or be dead: looked for at the end.
+    /// Records the row if a parent is missing. The parent may be written later, or be dead, so the
+    /// check follows at the end.
     fn record_missing_parents(
         &mut self,
         table: &TrackedTable,
@@ -294,8 +297,8 @@ impl<'a> Materializer<'a> {
         Ok(())
     }
 
-    /// Rows that the capture triggers noted meanwhile were touched by the user's triggers (or by
-    /// us): they get their state's values back.
+    /// Restores the state's values of rows that the capture triggers recorded since: the user's
+    /// triggers (or this module) changed them.
     fn undo_trigger_effects(&mut self) -> Result<()> {
         for table in self.tables {
             let sql = format!(

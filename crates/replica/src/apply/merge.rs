@@ -1,7 +1,7 @@
-//! The merge: takes messages that the server sent into the rows' state.
+//! Merges received messages into the row states.
 //!
-//! Only state changes here; every touched row is noted as dirty, and the tables follow later
-//! (`materialize`). So a merge cannot fail for what a table looks like, and knows nothing of
+//! Only row states change here. Every touched row is marked as dirty, and the tables follow later
+//! (`materialize`). So a merge cannot fail because of a table's schema, and needs no knowledge of
 //! constraints.
 
 use std::collections::{BTreeSet, HashSet};
@@ -20,19 +20,19 @@ use crate::row_id::RowId;
 use crate::schema::declaration;
 use crate::sync::account_encryption;
 
-/// What a merge found.
+/// The result of a merge.
 #[derive(Default)]
 pub(crate) struct MergeOutcome {
     pub(crate) rejected: RejectedMessages,
-    /// Rows in which an edit met another that its author may not have seen.
+    /// Rows in which an edit met another one that its author may not have seen.
     pub(crate) contested: HashSet<RowId>,
 }
 
-/// Merges everything in the log that the state does not have yet.
+/// Merges everything in the log that the row states do not include yet.
 pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<MergeOutcome> {
     let mut names = NameResolver::new(db)?;
     let MergeOutcome { mut rejected, mut contested } = MergeOutcome::default();
-    // What is timestamped from here on sorts after everything that was merged.
+    // Later timestamps sort after everything that was merged.
     let mut clock = meta::clock(db)?;
     let mut count = 0;
     loop {
@@ -62,8 +62,8 @@ pub(crate) fn merge(db: &Connection, mut progress: impl FnMut(u64)) -> Result<Me
     Ok(MergeOutcome { rejected, contested })
 }
 
-/// Takes one change into the state of its row; returns the row if something stands there that the
-/// change's author did not name.
+/// Merges one change into the state of its row. Returns the row if its state has an edit that the
+/// change's author did not name as seen.
 pub(crate) fn merge_change(
     names: &mut NameResolver<'_>,
     timestamp: Timestamp,
@@ -109,7 +109,7 @@ pub(crate) fn merge_change(
     }
 }
 
-/// The edits that stand in a row's cells and that the author of a write of these did not name.
+/// Returns the edits in a row's cells that the author of a write to them did not name as seen.
 pub(crate) fn unseen_writes(
     row: &RowState,
     cells: &[(ColumnId, Option<Timestamp>)],
@@ -120,7 +120,7 @@ pub(crate) fn unseen_writes(
     cells.iter().filter_map(unseen).collect()
 }
 
-/// Takes note of a write whose author did not see what the same device had written.
+/// Records a row if the author of a write had not seen an edit of the same device.
 pub(crate) fn record_own_unseen(
     db: &Connection,
     id: &RowId,
@@ -131,7 +131,7 @@ pub(crate) fn record_own_unseen(
     if is_own { unseen::record_unseen(db, id) } else { Ok(()) }
 }
 
-/// The row that a change is about.
+/// Returns the row of a change, if it changes one.
 pub(crate) fn row_of(names: &mut NameResolver<'_>, change: &Change) -> Result<Option<RowId>> {
     match change {
         Change::Write { table, key, .. } | Change::Delete { table, key, .. } => {
@@ -141,7 +141,7 @@ pub(crate) fn row_of(names: &mut NameResolver<'_>, change: &Change) -> Result<Op
     }
 }
 
-/// Makes the state of rows anew from what the log has of them.
+/// Rebuilds the states of rows from the log.
 pub(crate) fn rebuild(names: &mut NameResolver<'_>, rows: &BTreeSet<RowId>) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
@@ -157,12 +157,13 @@ pub(crate) fn rebuild(names: &mut NameResolver<'_>, rows: &BTreeSet<RowId>) -> R
     })
 }
 
-/// What was there before tracking began is none.
+/// Returns whether a timestamp belongs to an edit. Backfilled rows, which existed before tracking
+/// began, are not edits.
 fn is_edit(timestamp: Timestamp) -> bool {
     timestamp != Timestamp::ZERO && !timestamp.is_backfill()
 }
 
-/// Changes a row's state; returns what it was before, if the row was known.
+/// Changes a row's state. Returns the previous state, if the row was known.
 fn update(
     db: &Connection,
     id: &RowId,

@@ -1,4 +1,4 @@
-//! The rows' state as stored: `crdt::RowState` by table and key, with numbers for names.
+//! Stores each row's `crdt::RowState` by table and key, with numbers in place of column names.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub(crate) fn load(db: &Connection, id: &RowId) -> Result<Option<RowState>> {
     row.optional()?.transpose().map_err(damaged)
 }
 
-/// Whether anything was ever heard of the row.
+/// Returns whether any change of the row has been merged.
 pub(crate) fn is_known(db: &Connection, id: &RowId) -> Result<bool> {
     let sql = "SELECT 1 FROM warren_row WHERE table_id = ?1 AND key = ?2";
     Ok(db.prepare_cached(sql)?.exists((id.table, &id.key))?)
@@ -44,7 +44,8 @@ pub(crate) fn remove(db: &Connection, id: &RowId) -> Result<()> {
     Ok(())
 }
 
-/// Notes that the row's visible form has to follow its state; `from_remote`: and may not do so yet.
+/// Marks a row as dirty: its visible form must follow its state. With `from_remote`, it does not
+/// follow the state yet.
 pub(crate) fn mark_dirty(db: &Connection, id: &RowId, from_remote: bool) -> Result<()> {
     let sql = "INSERT INTO warren_dirty_row VALUES (?1, ?2, ?3)
                ON CONFLICT (table_id, key) DO UPDATE
@@ -53,7 +54,7 @@ pub(crate) fn mark_dirty(db: &Connection, id: &RowId, from_remote: bool) -> Resu
     Ok(())
 }
 
-/// Notes that another row stands in the table under the row's key, and has to be taken out before.
+/// Marks a row as dirty because the table has another row under its key, to be removed first.
 pub(crate) fn mark_dirty_under_other(db: &Connection, id: &RowId) -> Result<()> {
     let sql = format!(
         "INSERT INTO warren_dirty_row VALUES (?1, ?2, {UNDER_OTHER})
@@ -63,22 +64,22 @@ pub(crate) fn mark_dirty_under_other(db: &Connection, id: &RowId) -> Result<()> 
     Ok(())
 }
 
-/// Notes that what the table has of the row is what its state says.
+/// Records that the table's version of the row is the one of its state.
 pub(crate) fn record_visible(db: &Connection, id: &RowId) -> Result<()> {
     let sql = "UPDATE warren_dirty_row SET from_remote = 0 WHERE table_id = ?1 AND key = ?2";
     db.prepare_cached(sql)?.execute((id.table, &id.key))?;
     Ok(())
 }
 
-/// Whether the row waits to be shown: what the table has of it may be older than its state.
+/// Returns whether the row waits to be materialized: the table may have an older version.
 pub(crate) fn waits(db: &Connection, id: &RowId) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM warren_dirty_row
                               WHERE table_id = ?1 AND key = ?2 AND from_remote)";
     Ok(db.prepare_cached(sql)?.query_row((id.table, &id.key), |row| row.get(0))?)
 }
 
-/// The numbers of tables and columns by name, unknown names get one; and the log, whose messages
-/// name them.
+/// Resolves names of tables and columns to numbers, and assigns numbers to unknown names. It
+/// includes the log, whose messages contain the names.
 pub(crate) struct NameResolver<'a> {
     pub(crate) db: &'a Connection,
     pub(crate) log: MessageLog<'a>,
@@ -118,7 +119,8 @@ impl<'a> NameResolver<'a> {
     }
 }
 
-/// The newest known value of each cell of a row. Cells that one message wrote are read at once.
+/// Returns the newest known value of each cell of a row. Cells that one message wrote are read
+/// together.
 pub(crate) fn values(
     names: &mut NameResolver<'_>,
     row: &RowState,
@@ -142,14 +144,14 @@ pub(crate) fn values(
     Ok(values)
 }
 
-/// Whether the two rows have equal values in the same columns, but for their keys.
+/// Returns whether two rows have equal values in the same columns, apart from their keys.
 pub(crate) fn are_equal(db: &Connection, one: &RowId, other: &RowId) -> Result<bool> {
     let mut names = NameResolver::new(db)?;
     let mut of = |id| values(&mut names, &load(db, id)?.unwrap_or_default());
     Ok(of(one)? == of(other)?)
 }
 
-/// Marks every known row of a table, so that the next materializing shows it.
+/// Marks every known row of a table as dirty, so that it is materialized next time.
 pub(crate) fn mark_table_dirty(db: &Connection, table: i64) -> Result<()> {
     let sql = "INSERT INTO warren_dirty_row SELECT table_id, key, 1 FROM warren_row
                WHERE table_id = ?1 ON CONFLICT (table_id, key) DO UPDATE SET from_remote = 1";

@@ -1,8 +1,8 @@
-//! Showing rows: puts a row's newest values into the user's table, or takes the row out.
+//! Writes a row's newest values to the user's table, or deletes the row.
 //!
 //! # Invariants
-//! - Values come from the log, by the state's timestamps; nothing is computed here.
-//! - A table's constraints are SQLite's to judge: a row that it refuses is reported, not forced.
+//! - Values come from the log, by the timestamps of the row state; nothing is computed here.
+//! - SQLite judges a table's constraints: a row that it rejects is reported, not forced.
 
 use std::collections::HashMap;
 
@@ -19,32 +19,33 @@ use crate::schema::schema_conflict;
 use crate::schema::tracked_table::{TrackedTable, is_exactly, row_exists};
 use crate::sql_value::{BoundValue, read};
 
-/// Whether SQLite did what it was asked for.
+/// The result of a write to a user's table.
 #[derive(Debug)]
 pub(crate) enum WriteOutcome {
     Written,
-    /// It refuses to, in its words.
+    /// SQLite rejected the write, with this message.
     Rejected(String),
 }
 
-/// Whether SQLite took a row that was not there.
+/// The result of inserting a row that was not in the table.
 #[derive(Debug)]
 pub(crate) enum InsertOutcome {
     Inserted,
-    /// The table refuses it by itself, in SQLite's words.
+    /// The table itself rejects the row, with SQLite's message.
     Rejected(String),
-    /// This row has a value that only one may have.
+    /// This other row has a value that must be unique.
     ConflictsWith(RowId),
 }
 
-/// A row's values by column name: the key's and the known cells'.
+/// A row's values by column name: those of the key and of the known cells.
 pub(crate) struct RowValues<'a> {
     key: Vec<(&'a String, Value)>,
     cells: Vec<(&'a String, Value)>,
 }
 
 impl<'a> RowValues<'a> {
-    /// An override if the key is none of the table's, or a chunk of a value is missing.
+    /// Loads the values of a row. Returns an override if the key does not fit the table, or a chunk
+    /// of a value is missing.
     pub(crate) fn load(
         names: &mut NameResolver<'_>,
         table: &'a TrackedTable,
@@ -67,7 +68,7 @@ impl<'a> RowValues<'a> {
         Ok(Ok(Self { key: table.key.iter().zip(key).collect(), cells }))
     }
 
-    /// All of them, the key's first.
+    /// Returns all values, the key's first.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.key.iter().chain(&self.cells).map(|(name, value)| (name.as_str(), value))
     }
@@ -81,7 +82,7 @@ impl<'a> RowValues<'a> {
         params_from_iter(self.key.iter().chain(&self.cells).map(|(_, value)| BoundValue(value)))
     }
 
-    /// Takes another value for one cell.
+    /// Sets the value of one cell.
     pub(crate) fn set(&mut self, column: &'a String, value: Value) {
         match self.cells.iter_mut().find(|(name, _)| *name == column) {
             Some(cell) => cell.1 = value,
@@ -89,16 +90,16 @@ impl<'a> RowValues<'a> {
         }
     }
 
-    /// The values of these columns, or `None` if one is NULL or unknown: such a tuple refers to
-    /// nothing, and collides with nothing.
+    /// Returns the values of these columns, or `None` if one is NULL or unknown: such a tuple
+    /// refers to nothing, and collides with nothing.
     pub(crate) fn tuple(&self, columns: &[String]) -> Option<Vec<Value>> {
         let values = columns.iter().map(|column| self.get(column).cloned());
         values.map(|value| value.filter(|value| *value != Value::Null)).collect()
     }
 }
 
-/// `INSERT` of the values into their columns. What the table's declaration says of conflicts (`ON
-/// CONFLICT REPLACE`) does not hold: nothing else is to change.
+/// Returns the `INSERT` of the values into their columns. It overrides conflict clauses of the
+/// table (`ON CONFLICT REPLACE`), because no other row may change.
 fn insert(table: &TrackedTable, values: &RowValues<'_>) -> String {
     let names = values.key.iter().chain(&values.cells).map(|(name, _)| quote_identifier(name));
     let columns = names.collect::<Vec<_>>();
@@ -108,7 +109,7 @@ fn insert(table: &TrackedTable, values: &RowValues<'_>) -> String {
     format!("INSERT OR ABORT INTO {name} ({columns}) VALUES ({places})")
 }
 
-/// Inserts the row, or brings its known cells up to date.
+/// Inserts the row, or updates its known cells.
 pub(crate) fn upsert_row(
     db: &Connection,
     table: &TrackedTable,
@@ -116,12 +117,12 @@ pub(crate) fn upsert_row(
 ) -> Result<WriteOutcome> {
     let insert = insert(table, values);
     let key: Vec<_> = table.key.iter().map(|name| quote_identifier(name)).collect();
-    // A row that is nothing but its key is updated to what it is: thereby it counts as shown.
+    // A row that consists only of its key is updated to the same value, to count as written.
     let updates = if values.cells.is_empty() { &values.key[..1] } else { &values.cells };
     let updates =
         updates.iter().map(|(name, _)| format!("{0} = excluded.{0}", quote_identifier(name)));
     let updates = updates.collect::<Vec<_>>().join(", ");
-    // The key's index may take another row for this one.
+    // The key's index may treat another row as this one.
     let same = table.has_key(|place| format!("excluded.{}", key[place]));
     let sql =
         format!("{insert} ON CONFLICT ({}) DO UPDATE SET {updates} WHERE {same}", key.join(", "));
@@ -135,15 +136,15 @@ pub(crate) fn upsert_row(
     })
 }
 
-/// Inserts a row that is not there, or tells one that is in its way.
+/// Inserts a row that is not in the table, or returns a row that conflicts with it.
 pub(crate) fn insert_row(
     db: &Connection,
     table: &TrackedTable,
     values: &RowValues<'_>,
 ) -> Result<InsertOutcome> {
     let key: Vec<_> = table.key.iter().map(|name| quote_identifier(name)).collect();
-    // Without a target it is about every UNIQUE index, also those of conditions and expressions. The
-    // row in the way is updated to what it is, and thereby told.
+    // Without a conflict target, the clause covers every UNIQUE index, including partial ones and
+    // those of expressions. The conflicting row is updated to its own value, and thereby returned.
     let sql = format!(
         "{} ON CONFLICT DO UPDATE SET {1} = {1} RETURNING {2}",
         insert(table, values),
@@ -163,7 +164,7 @@ pub(crate) fn insert_row(
     Ok(if is_own { InsertOutcome::Inserted } else { InsertOutcome::ConflictsWith(found) })
 }
 
-/// The visible row that has a value which a hidden one needs for itself.
+/// Returns the visible row whose unique value a hidden row needs.
 pub(crate) fn rival(
     db: &Connection,
     table: &TrackedTable,
@@ -178,7 +179,8 @@ pub(crate) fn rival(
     })
 }
 
-/// Runs a statement on a user's table. `Err` within: SQLite refuses, for what the table is like.
+/// Runs a statement on a user's table. The inner `Err` is SQLite's message if it rejects the
+/// statement because of the table.
 fn attempt<T>(
     db: &Connection,
     run: impl FnOnce() -> rusqlite::Result<T>,
@@ -189,11 +191,11 @@ fn attempt<T>(
         Err(error) => error,
     };
     let reason = schema_conflict::rejection_text(error.into())?;
-    // A trigger may end the transaction, and with it what was done so far.
+    // A trigger may end the transaction, and with it all work so far.
     if was_open && db.is_autocommit() { Err(Error::RolledBack { reason }) } else { Ok(Err(reason)) }
 }
 
-/// Why rows can neither be put into the table nor taken out of it, if that is so.
+/// Returns the reason why rows cannot be inserted into the table or deleted from it, if any.
 pub(crate) fn why_not_writable(db: &Connection, table: &TrackedTable) -> Result<Option<String>> {
     let columns = table.key.iter().chain(table.columns.iter().map(|column| &column.name));
     let columns: Vec<_> = columns.map(|name| quote_identifier(name)).collect();
@@ -208,7 +210,7 @@ pub(crate) fn why_not_writable(db: &Connection, table: &TrackedTable) -> Result<
     Ok(None)
 }
 
-/// Takes the row out of the table, if it is there.
+/// Deletes the row from the table, if it exists.
 pub(crate) fn delete_row(
     db: &Connection,
     table: &TrackedTable,
@@ -221,7 +223,7 @@ pub(crate) fn delete_row(
     Ok(attempt(db, run)?.map_or_else(WriteOutcome::Rejected, |_| WriteOutcome::Written))
 }
 
-/// Gives the row another key, if it is there.
+/// Gives the row another key, if it exists.
 pub(crate) fn rekey(
     db: &Connection,
     table: &TrackedTable,
@@ -239,7 +241,7 @@ pub(crate) fn rekey(
     if let Err(reason) = attempt(db, || db.prepare_cached(&sql)?.execute(values()))? {
         return Ok(WriteOutcome::Rejected(reason));
     }
-    // A trigger may let the statement do nothing.
+    // A trigger may turn the statement into a no-op.
     let is_there = row_exists(db, table, old)?;
     Ok(if is_there {
         WriteOutcome::Rejected("a trigger prevents changing the key".into())
@@ -248,7 +250,7 @@ pub(crate) fn rekey(
     })
 }
 
-/// Gives one cell another value, if the table has the row.
+/// Sets the value of one cell, if the table has the row.
 pub(crate) fn write_cell(
     db: &Connection,
     table: &TrackedTable,
@@ -264,7 +266,7 @@ pub(crate) fn write_cell(
     Ok(written.map_or_else(WriteOutcome::Rejected, |_| WriteOutcome::Written))
 }
 
-/// The value of one cell, if the table has the row.
+/// Returns the value of one cell, if the table has the row.
 pub(crate) fn cell(
     db: &Connection,
     table: &TrackedTable,
@@ -280,7 +282,7 @@ pub(crate) fn cell(
     Ok(found.optional()?.and_then(|mut values| values.pop()))
 }
 
-/// Whether a row of `table` has these values in these columns, stored just as these are.
+/// Returns whether a row of `table` has exactly these stored values in these columns.
 pub(crate) fn exists(
     db: &Connection,
     table: &TrackedTable,
@@ -295,7 +297,7 @@ pub(crate) fn exists(
     Ok(db.prepare_cached(&sql)?.exists(params_from_iter(tuple.iter().map(BoundValue)))?)
 }
 
-/// The rows of `table` that have these values in these columns, stored just as these are.
+/// Returns the rows of `table` that have exactly these stored values in these columns.
 pub(crate) fn rows_with(
     db: &Connection,
     table: &TrackedTable,
@@ -313,7 +315,7 @@ pub(crate) fn rows_with(
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// A condition: the columns hold exactly the parameters.
+/// Returns an SQL condition that the columns hold exactly the parameters.
 fn has_values(columns: &[String]) -> String {
     let one = |(place, column): (usize, &String)| {
         let (column, value) = (quote_identifier(column), format!("?{}", place + 1));

@@ -1,6 +1,6 @@
-//! Rows to which a device wrote without having seen its own newest change: two windows of one
-//! program. Of all other rows that one device alone wrote to, nothing can be lost, so the search for
-//! lost edits passes over them.
+//! Records rows to which a device wrote without having seen its own newest change, for example from
+//! two windows of one program. In other rows that only one device wrote to, no edit can be lost, so
+//! the search for lost edits skips them.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ pub(crate) fn record_unseen(db: &Connection, id: &RowId) -> Result<()> {
     Ok(())
 }
 
-/// All of them: the table's name in lower case, and the key.
+/// Returns all recorded rows: the table's name in lower case, and the key.
 pub(crate) fn all(db: &Connection) -> Result<HashSet<(String, Vec<u8>)>> {
     let sql = "SELECT t.name, u.key FROM warren_unseen u JOIN warren_table t ON t.id = u.table_id";
     let mut statement = db.prepare_cached(sql)?;

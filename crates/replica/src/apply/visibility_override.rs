@@ -1,4 +1,5 @@
-//! Rows whose visibility is not their liveness, each with the reason: `warren_visibility_override`.
+//! Records rows whose visibility differs from their liveness, with reasons, in
+//! `warren_visibility_override`.
 
 use std::collections::BTreeMap;
 
@@ -38,11 +39,11 @@ impl VisibilityOverrideKind {
         Self::Incomplete,
     ];
 
-    /// What depends on other rows' visibility, and not only on the row.
+    /// The kinds that depend on the visibility of other rows, and not only on the row itself.
     pub(crate) const DEPENDENT_ON_REFERENCES: [Self; 2] =
         [Self::Resurrected, Self::DanglingReference];
 
-    /// As it is stored, and as programs see it.
+    /// Returns the name of the kind, as stored and as programs see it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Resurrected => "resurrected",
@@ -54,7 +55,8 @@ impl VisibilityOverrideKind {
         }
     }
 
-    /// What another version has recorded is live and not visible, or it would be shown.
+    /// Parses a stored kind. An unknown kind from another version hides a live row, because the row
+    /// would be visible without an override.
     pub(crate) fn read(stored: ValueRef<'_>) -> Self {
         let kind = Self::ALL.into_iter().find(|kind| stored.as_str() == Ok(kind.name()));
         kind.unwrap_or(Self::Constraint)
@@ -64,13 +66,13 @@ impl VisibilityOverrideKind {
         self == Self::Resurrected
     }
 
-    /// Live, and not visible.
+    /// Returns whether the kind hides a live row.
     pub(crate) fn hides_live_row(self) -> bool {
         !Self::DEPENDENT_ON_REFERENCES.contains(&self)
     }
 }
 
-/// A kind, with its reason in words.
+/// A kind of override with its reason in words.
 #[derive(Clone, Debug)]
 pub(crate) struct VisibilityOverride {
     pub(crate) kind: VisibilityOverrideKind,
@@ -83,7 +85,7 @@ impl VisibilityOverride {
     }
 }
 
-/// Records the override of a row, in the place of an earlier one.
+/// Sets the override of a row, replacing an earlier one.
 pub(crate) fn set(
     db: &Connection,
     id: &RowId,
@@ -102,13 +104,13 @@ pub(crate) fn clear(db: &Connection, id: &RowId) -> Result<()> {
     Ok(())
 }
 
-/// Whether there is one.
+/// Returns whether any row has an override.
 pub(crate) fn is_any(db: &Connection) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM warren_visibility_override)";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// All of them.
+/// Returns the overrides of all rows.
 pub(crate) fn all(db: &Connection) -> Result<Vec<(RowId, VisibilityOverrideKind)>> {
     let mut statement =
         db.prepare_cached("SELECT table_id, key, kind FROM warren_visibility_override")?;
@@ -121,7 +123,7 @@ pub(crate) fn all(db: &Connection) -> Result<Vec<(RowId, VisibilityOverrideKind)
     Ok(all)
 }
 
-/// How many there are of each kind.
+/// Returns the number of overrides of each kind.
 pub(crate) fn counts(db: &Connection) -> Result<BTreeMap<VisibilityOverrideKind, u64>> {
     let mut counts: BTreeMap<_, u64> = VisibilityOverrideKind::ALL.map(|kind| (kind, 0)).into();
     for (_, kind) in all(db)? {

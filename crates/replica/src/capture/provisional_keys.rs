@@ -1,9 +1,9 @@
-//! Provisional keys: auto keys of new rows that the server does not have yet. Until it has one,
-//! another device may give the same key to a row of its own.
+//! Records provisional keys: auto keys of new rows that the server does not have yet. Until it has
+//! one, another device may assign the same key to a row of its own.
 //!
 //! # Not here
-//! - What tells an auto key from one that a program chose → `capture`.
-//! - What becomes of a row whose key another device took → `renumber`.
+//! - Distinguishing auto keys from keys that a program chose → `capture`.
+//! - Rows whose key another device has taken → `renumber`.
 
 use crdt::{Timestamp, Value};
 use rusqlite::{Connection, OptionalExtension};
@@ -20,13 +20,13 @@ pub(crate) fn record(db: &Connection, id: &RowId, timestamp: Timestamp) -> Resul
     Ok(())
 }
 
-/// Whether there is such a row.
+/// Returns whether any row has a provisional key.
 pub(crate) fn is_any(db: &Connection) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM warren_provisional_key)";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// The message that made the row, if it is one of them.
+/// Returns the message that inserted the row, if its key is provisional.
 pub(crate) fn find(db: &Connection, id: &RowId) -> Result<Option<Timestamp>> {
     let sql = "SELECT timestamp FROM warren_provisional_key WHERE table_id = ?1 AND key = ?2";
     let mut statement = db.prepare_cached(sql)?;
@@ -34,7 +34,7 @@ pub(crate) fn find(db: &Connection, id: &RowId) -> Result<Option<Timestamp>> {
     rows.next()?.map(|row| sql_value::timestamp(row, 0)).transpose()
 }
 
-/// The row that the message made, if it is one of them.
+/// Returns the row that the message inserted, if its key is provisional.
 pub(crate) fn made_by(db: &Connection, timestamp: Timestamp) -> Result<Option<RowId>> {
     let sql = "SELECT table_id, key FROM warren_provisional_key WHERE timestamp = ?1";
     let mut statement = db.prepare_cached(sql)?;
@@ -44,28 +44,28 @@ pub(crate) fn made_by(db: &Connection, timestamp: Timestamp) -> Result<Option<Ro
     Ok(found.optional()?)
 }
 
-/// The message that made a row has another name.
+/// Replaces the timestamp of the message that inserted a row.
 pub(crate) fn replace_timestamp(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
     let sql = "UPDATE warren_provisional_key SET timestamp = ?2 WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
     Ok(())
 }
 
-/// The row has another key.
+/// Replaces the key of a row.
 pub(crate) fn update_key(db: &Connection, old: &RowId, new: &RowId) -> Result<()> {
     let sql = "UPDATE warren_provisional_key SET key = ?3 WHERE table_id = ?1 AND key = ?2";
     db.prepare_cached(sql)?.execute((old.table, &old.key, &new.key))?;
     Ok(())
 }
 
-/// The row is another device's, too.
+/// Removes a row that belongs to another device, too.
 pub(crate) fn forget(db: &Connection, id: &RowId) -> Result<()> {
     let sql = "DELETE FROM warren_provisional_key WHERE table_id = ?1 AND key = ?2";
     db.prepare_cached(sql)?.execute((id.table, &id.key))?;
     Ok(())
 }
 
-/// Some messages up to this one were sent: the server has their rows' keys.
+/// Removes the rows whose messages, up to this one, were sent: the server has their keys.
 pub(crate) fn remove_sent(db: &Connection, last: Timestamp) -> Result<()> {
     let sql = "DELETE FROM warren_provisional_key WHERE timestamp <= ?1 AND EXISTS (
                    SELECT 1 FROM warren_message m
@@ -74,13 +74,13 @@ pub(crate) fn remove_sent(db: &Connection, last: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Keys that no row of a table has or had, in order.
+/// A sequence of keys that no row of a table has or had.
 pub(crate) struct FreeKeys {
     last: i64,
 }
 
 impl FreeKeys {
-    /// Those above `at_least` and everything that the table has and the state knows.
+    /// Starts above `at_least` and above every key in the table and in the row states.
     pub(crate) fn above_all(db: &Connection, table: &TrackedTable, at_least: i64) -> Result<Self> {
         let sql = format!(
             "SELECT max({}) FROM {}",
@@ -100,19 +100,19 @@ impl FreeKeys {
         Ok(Self { last })
     }
 
-    /// The last one that was given; nothing has a greater one.
+    /// Returns the key that was drawn last; no row has a greater one.
     pub(crate) fn last(&self) -> i64 {
         self.last
     }
 
-    /// The next one; `None` after the largest integer.
+    /// Draws the next key, or returns `None` after the largest integer.
     pub(crate) fn draw(&mut self) -> Option<i64> {
         self.last = self.last.checked_add(1)?;
         Some(self.last)
     }
 }
 
-/// From here on SQLite chooses keys above this one, if the table is `AUTOINCREMENT`.
+/// Makes SQLite choose keys above this one from now on, if the table is `AUTOINCREMENT`.
 pub(crate) fn raise_sequence(db: &Connection, table: &TrackedTable, key: i64) -> Result<()> {
     if !table.autoincrement {
         return Ok(());

@@ -1,15 +1,15 @@
-//! Renumbering: two devices have given one auto key to a new row each. The row that the server
-//! does not have yet, which is this device's, gets the next free key, and what refers to it follows.
-//! A row that a copy of this file has sent under another key gets that one. So does a row that is
-//! equal to another device's but for its key, where only one of them can be shown (two people add the
-//! tag "urgent"): it becomes that row.
+//! Gives another key to a new row if two devices have assigned the same auto key. The row that the
+//! server does not have yet, which is this device's, gets the next free key, and its references
+//! follow. A row that a copy of this file has sent under another key gets that key. A row that
+//! equals another device's except for its key, where only one of them can be visible (two people
+//! add the tag "urgent"), becomes that row.
 //!
-//! Nobody else has seen the row, so its messages and those that refer to it are changed as if it had
-//! had the other key from the beginning; nothing tells that it ever had the first.
+//! No other device has seen the row, so its messages and those that refer to it are changed as if
+//! it had always had the new key; no trace of the first key remains.
 //!
 //! # Invariants
-//! - Runs after local changes are timestamped and before remote ones are merged, in the same
-//!   transaction: whatever refers to the key in this file means this file's row.
+//! - Renumbering runs after local changes are timestamped and before remote ones are merged, in the
+//!   same transaction: every reference to the key in this file means this file's row.
 //! - Only messages of this device change, and only while no server has them.
 //! - A push of rows with provisional keys is stored only if the device has everything that the
 //!   server has (`protocol::PushRequest::expected_cursor`), so no two devices send one auto key.
@@ -47,19 +47,19 @@ pub struct RenumberedRow {
     pub new_key: i64,
 }
 
-/// Keys that are given in the place of others, by table and old key.
+/// The moves to new keys, by table and old key.
 type KeyMoves = HashMap<i64, BTreeMap<i64, KeyMove>>;
 
 struct KeyMove {
     new: i64,
-    /// The message that made the row. Nobody knows an auto key before its row is there, so older
-    /// messages of that key are about another row.
+    /// The message that inserted the row. An auto key is unknown before its row exists, so older
+    /// messages with that key are about another row.
     since: Timestamp,
     /// Whether the new key is that of an equal row.
     is_merge: bool,
 }
 
-/// Gives other keys to this device's new rows whose keys received messages name.
+/// Gives other keys to this device's new rows whose keys occur in received messages.
 pub(crate) fn renumber_conflicting_rows(
     db: &Connection,
     tables: &[TrackedTable],
@@ -76,7 +76,7 @@ pub(crate) fn renumber_conflicting_rows(
     carry_out(db, &mut names, tables, &references, &moves)
 }
 
-/// Makes new rows of this device one with those of other devices that are equal.
+/// Merges new rows of this device with equal rows of other devices.
 pub(crate) fn merge(
     db: &Connection,
     tables: &[TrackedTable],
@@ -116,19 +116,19 @@ fn carry_out(
     Ok(done)
 }
 
-/// What received messages say of rows of this device that no server has.
+/// The keys in received messages that concern this device's rows that no server has.
 #[derive(Default)]
 struct ReceivedKeys {
-    /// Rows whose keys messages name, with the messages that made the rows.
+    /// Rows whose keys occur in messages, with the messages that inserted the rows.
     used_keys: BTreeMap<(i64, i64), Timestamp>,
-    /// Rows that are there already, from a file that is a copy of this one, or that this one is a
-    /// copy of.
+    /// Rows that the server already has, from a file that is a copy of this one, or that this one
+    /// is a copy of.
     twins: BTreeMap<(i64, i64), SimilarRow>,
-    /// The largest key that a message names, by table.
+    /// The largest key in a message, by table.
     largest: HashMap<i64, i64>,
 }
 
-/// A message and another one of the same moment, in the same table.
+/// Two messages of the same hybrid time in the same table: one of this device, one received.
 struct SimilarRow {
     key: i64,
     since: Timestamp,
@@ -165,8 +165,7 @@ impl ReceivedKeys {
         Ok(received)
     }
 
-    /// Notes the key that a change names: the table's number and the key, if it is one that SQLite
-    /// may have chosen.
+    /// Adds the key of a change. Returns it with the table's number, if SQLite may have chosen it.
     fn add_key(
         &mut self,
         db: &Connection,
@@ -188,7 +187,7 @@ impl ReceivedKeys {
 }
 
 impl SimilarRow {
-    /// Whether both wrote the same, but for keys that SQLite chose.
+    /// Returns whether both messages wrote the same values, apart from keys that SQLite chose.
     fn is_same_row(&self, table: &TrackedTable, references: &KeyReferences) -> bool {
         let (Change::Write { cells: own, .. }, Change::Write { cells: received, .. }) =
             (&self.own, &self.received)
@@ -213,7 +212,7 @@ fn plan_key_moves(
     let mut received = ReceivedKeys::read(db, names, (tables, references))?;
     loop {
         let moves = assign_new_keys(db, tables, &received)?;
-        // Two rows that look the same, and refer to rows that are not, are two.
+        // Two rows that look the same but refer to different rows are different rows.
         let before = received.twins.len();
         received.twins.retain(|(id, _), similar| {
             let mut own = similar.own.clone();
@@ -223,7 +222,7 @@ fn plan_key_moves(
             own == similar.received
         });
         if received.twins.len() == before {
-            // The server has these rows: from here on their keys are nobody's to give.
+            // The server has these rows, so their keys are no longer provisional.
             for &(table, key) in received.twins.keys() {
                 provisional_keys::forget(db, &RowId::new(table, &[Value::Integer(key)]))?;
             }
@@ -256,7 +255,7 @@ fn assign_new_keys(
                 Some(free) => free,
                 none => none.insert(FreeKeys::above_all(db, table, largest)?),
             };
-            // After the last number there is none, as for SQLite: the newest write is shown.
+            // No key follows the largest integer, as in SQLite: then the newest write is visible.
             let Some(new) = free.draw() else { break };
             moves
                 .entry(table.id)
@@ -267,7 +266,7 @@ fn assign_new_keys(
     Ok(moves)
 }
 
-/// Puts new keys into a change of this moment; whether there was anything to put.
+/// Replaces keys in a change of this time. Returns whether there was any to replace.
 fn follow(
     references: &KeyReferences,
     table: &TrackedTable,
@@ -278,7 +277,7 @@ fn follow(
     let mut replace = |target: Option<i64>, value: &mut Value| {
         let Value::Integer(old) = *value else { return false };
         let to = target.and_then(|target| moves.get(&target)?.get(&old));
-        // A baseline has no time of its own: it was read while the row was there.
+        // A backfilled row has no time of its own: it was read while the other row existed.
         let Some(to) = to.filter(|to| at >= to.since || at.is_backfill()) else { return false };
         *value = Value::Integer(to.new);
         has_changed = true;
@@ -323,7 +322,7 @@ fn rewrite_messages(
             && after != before
             && is_merged(moves, &before)?
         {
-            // The other row has them; what is left says that the row is there.
+            // The other row has these values; the message only states that the row exists.
             cells.clear();
         }
         row_state::mark_dirty(db, &after, true)?;
@@ -337,20 +336,20 @@ fn rewrite_messages(
     detach_messages(db, names, &left)
 }
 
-/// Whether the row becomes one with another device's.
+/// Returns whether the row is merged with another device's.
 fn is_merged(moves: &KeyMoves, id: &RowId) -> Result<bool> {
     let [Value::Integer(old)] = id.key_values()?[..] else { return Ok(false) };
     let to = moves.get(&id.table).and_then(|moves| moves.get(&old));
     Ok(to.is_some_and(|to| to.is_merge))
 }
 
-/// Takes messages out of the state of rows that they are no longer about.
+/// Removes messages from the states of rows that they no longer concern.
 fn detach_messages(
     db: &Connection,
     names: &mut NameResolver<'_>,
     left: &BTreeMap<RowId, BTreeSet<Timestamp>>,
 ) -> Result<()> {
-    // Those that were there before, and are made from what is left of their messages.
+    // These rows existed before, and are rebuilt from their remaining messages.
     let mut others = BTreeSet::new();
     for (id, gone) in left {
         let row = row_state::load(db, id)?.unwrap_or_default();
@@ -362,7 +361,7 @@ fn detach_messages(
         row_state::remove(db, id)?;
     }
     rebuild(names, &others)?;
-    // What the table has under such a key is the row that has another one now: it is to go before
-    // anything else is shown there, with the columns that the other row may not have.
+    // The table's row under such a key is the one that has another key now. It must be removed
+    // before another row is written there, including columns that the other row may not have.
     left.keys().try_for_each(|id| row_state::mark_dirty_under_other(db, id))
 }

@@ -1,13 +1,12 @@
-//! Timestamping: turns what the triggers recorded into messages.
+//! Turns the pending changes that the triggers recorded into messages.
 //!
-//! Each noted change becomes a message with the time when it was made and the values that its cells
-//! have now. A cell that changed several times is sent once, with its last change; a row that is
-//! gone is sent as one delete.
+//! Each pending change becomes a message with the time when it was made and the values that its
+//! cells have now. A cell that changed several times is sent once, with its last change; a row that
+//! no longer exists is sent as one delete.
 //!
 //! # Invariants
-//! - Runs before anything remote is merged, in the same transaction.
-//! - A change is never timestamped later than now, and never before a change that its author had
-//!   seen.
+//! - Timestamping runs before anything remote is merged, in the same transaction.
+//! - A change is never timestamped later than now, and never before a change that its author saw.
 
 mod last_changes;
 mod new_rows;
@@ -37,12 +36,12 @@ use crate::schema::declaration;
 use crate::schema::tracked_table::{DeclaredTable, TrackedTable, check_not_shadowed};
 use crate::sql_value::{BoundValue, read};
 
-/// What this device's clock shows, and how far it is off.
+/// The time of this device's clock, with its correction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CorrectedClock {
-    /// The device's clock, milliseconds since 1970.
+    /// The device's clock, in milliseconds since 1970.
     pub(crate) device_ms: u64,
-    /// The server's clock minus the device's, if that is far enough from zero to matter.
+    /// The server's clock minus the device's, if the difference is large enough to matter.
     pub(crate) offset_ms: i64,
 }
 
@@ -51,21 +50,21 @@ impl CorrectedClock {
         self.correct(self.device_ms)
     }
 
-    /// A moment that the device's clock showed, by the server's clock, and not after now.
+    /// Converts a time of the device's clock to the server's clock, limited to the present.
     fn correct(self, device_ms: u64) -> u64 {
         device_ms.min(self.device_ms).saturating_add_signed(self.offset_ms)
     }
 }
 
-/// A cell whose author saw something else than what stands in it.
+/// A cell whose author saw another value than the present one.
 pub(crate) struct SeenCell {
     pub(crate) row: RowId,
     pub(crate) column: ColumnId,
-    /// The message whose value they saw, if any has it.
+    /// The message whose value the author saw, if any.
     pub(crate) message: Option<Timestamp>,
 }
 
-/// Stamps what is in the outbox about these tables; returns the new rows that got another key before.
+/// Timestamps the pending changes of these tables. Returns the new rows that got another key first.
 pub(crate) fn timestamp_pending(
     db: &Connection,
     tables: &[TrackedTable],
@@ -77,7 +76,7 @@ pub(crate) fn timestamp_pending(
     Ok(renumbered)
 }
 
-/// Stamps one edit by somebody who saw something else in that cell.
+/// Timestamps an edit whose author saw another value in that cell.
 pub(crate) fn timestamp_as_seeing(
     db: &Connection,
     tables: &[TrackedTable],
@@ -89,7 +88,7 @@ pub(crate) fn timestamp_as_seeing(
     stamper.run()
 }
 
-/// Adds a change that no table shows, and that another device is to know of.
+/// Adds a change that no table shows, and that other devices must receive.
 pub(crate) fn append_change(db: &Connection, now: CorrectedClock, change: &Change) -> Result<()> {
     let (mut clock, mut fingerprint) = (meta::clock(db)?, meta::fingerprint(db)?);
     let timestamp = clock.next_timestamp(now.ms());
@@ -107,9 +106,9 @@ struct Timestamper<'a> {
     clock: HybridLogicalClock,
     fingerprint: Fingerprint,
     count: u64,
-    /// Rows whose visibility is not their liveness, and have not been written here since.
+    /// Rows whose visibility differs from their liveness, and that were not written here since.
     overrides: HashMap<RowId, VisibilityOverrideKind>,
-    /// What is shown of a row that changed here may depend on others only through foreign keys.
+    /// Whether any table has foreign keys: then a changed row may affect the visibility of others.
     has_references: bool,
     seen: Option<SeenCell>,
 }
@@ -124,8 +123,8 @@ impl<'a> Timestamper<'a> {
     fn new(db: &'a Connection, tables: &'a [TrackedTable], now: CorrectedClock) -> Result<Self> {
         let mut captures = HashMap::new();
         for table in tables {
-            // A constant first, so that a table that is nothing but its key has something to
-            // select.
+            // The constant comes first, so that a table that consists only of its key has something
+            // to select.
             let columns = table.columns.iter().map(|column| quote_identifier(&column.name));
             let columns: Vec<_> = std::iter::once("1".to_owned()).chain(columns).collect();
             let columns = columns.join(", ");
@@ -158,7 +157,7 @@ impl<'a> Timestamper<'a> {
             self.timestamp_chunk(notes)?;
             outbox.delete_read(self.db)?;
         }
-        // After the changes: a reading of now would move the clock past the times of all of them.
+        // Declarations follow the changes, because their time is now, later than all changes.
         self.append_declarations()?;
         self.finish()
     }
@@ -200,7 +199,8 @@ impl<'a> Timestamper<'a> {
     ) -> Result<()> {
         let known = row_state::load(self.db, id)?;
         if known.is_none() && matches!(change, Change::Delete { .. }) {
-            // A row that came and went since the last sync. Another device may have one of that key.
+            // The row was inserted and deleted since the last sync. Another device may have one of
+            // that key.
             return Ok(());
         }
         if known.is_none() && last.inserts_auto_key(index) {
@@ -234,7 +234,7 @@ impl<'a> Timestamper<'a> {
         }
         row_state::save(self.db, id, &row)?;
         if !wins {
-            // What the clock does not follow is newer: the table shows what it should not.
+            // A newer timestamp, which the clock does not follow, wins over the table's value.
             row_state::mark_dirty(self.db, id, true)?;
         }
         if self.has_references {
@@ -244,7 +244,7 @@ impl<'a> Timestamper<'a> {
         Ok(())
     }
 
-    /// Takes note of what the author saw in the row: what is merged later, they did not.
+    /// Records what the author saw in the row: they did not see anything that is merged later.
     fn record_replaced(
         &self,
         change: &mut Change,
@@ -283,7 +283,7 @@ impl<'a> Timestamper<'a> {
         }
     }
 
-    /// Sends the declarations of tables that were tracked, or got columns, since timestamping ran last.
+    /// Sends the declarations of tables that were tracked or got columns since the last run.
     fn append_declarations(&mut self) -> Result<()> {
         let sql = "SELECT id, name FROM warren_table WHERE tracked = 1 AND declaration_pending = 1";
         let mut statement = self.db.prepare_cached(sql)?;
@@ -316,7 +316,7 @@ impl<'a> Timestamper<'a> {
 }
 
 impl CapturedTable<'_> {
-    /// The captured values of the row, or `None` if there is none.
+    /// Returns the captured values of the row, or `None` if it does not exist.
     fn read(&mut self, key: &[Value]) -> Result<Option<Vec<Value>>> {
         let mut rows = self.select.query(rusqlite::params_from_iter(key.iter().map(BoundValue)))?;
         let Some(row) = rows.next()? else { return Ok(None) };

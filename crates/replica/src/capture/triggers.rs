@@ -1,7 +1,8 @@
-//! The triggers: how any SQLite program's changes are recorded, with nothing but SQLite itself.
+//! Records the changes of any SQLite program by triggers that need nothing but SQLite.
 //!
-//! A trigger writes one row to the outbox for each changed row of the table: when (SQLite's clock),
-//! the key, and which columns changed. Values are not copied: timestamping reads them from the table.
+//! A trigger writes one row to the outbox for each changed row of the table: the time (SQLite's
+//! clock), the key, and the changed columns. Values are not copied: timestamping reads them from
+//! the table.
 //!
 //! ```text
 //! changed_columns, written by                 meaning
@@ -15,10 +16,10 @@
 //! +         before INSERT without a key       SQLite is about to choose this key for a new row
 //! ```
 //!
-//! SQLite has chosen no key yet when a BEFORE trigger fires, and shows -1 (3.0 and later; the page
-//! on triggers calls it undefined). Should it show anything else one day, no key counts as an auto
-//! key. A program may give -1 itself, and an upsert may find its row: so `+` holds the key that SQLite
-//! is going to choose, and the row that gets it is the new one.
+//! When a BEFORE trigger fires, SQLite has not chosen a key yet, and reports -1 (3.0 and later; the
+//! page on triggers calls it undefined). If a future version reports another value, no key counts
+//! as an auto key. A program may insert -1 explicitly, and an upsert may find that row: so `+`
+//! records the key that SQLite is going to choose, and the row that gets it is the new one.
 //!
 //! # Invariants
 //! - The triggers use no function that an older SQLite or another program lacks (3.24 and later).
@@ -32,13 +33,13 @@ use crate::error::Result;
 use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value::BoundValue;
 
-/// SQLite's clock in milliseconds since 1970. `julianday` holds whole milliseconds; rounding gets
-/// them back. (`unixepoch('subsec')` needs SQLite 3.42.)
+/// SQLite's clock in milliseconds since 1970. `julianday` has whole milliseconds, and rounding
+/// restores them. (`unixepoch('subsec')` needs SQLite 3.42.)
 const NOW_MS: &str = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)";
 
-/// SQLite is about to choose the key of a new row.
+/// The `changed_columns` of a key that SQLite is about to choose for a new row.
 pub(crate) const NEXT_KEY_AUTO_ASSIGNED: &str = "+";
-/// Of a column that was written: whatever is known of the cell, its author had not seen it.
+/// The mask of a written column whose known value the author had not seen.
 pub(crate) const UNSEEN: u8 = b'2';
 
 const TRIGGER_KINDS: [&str; 9] = [
@@ -67,7 +68,7 @@ pub(crate) fn install(db: &Connection, table: &TrackedTable) -> Result<()> {
     Ok(())
 }
 
-/// Takes the triggers of a table away.
+/// Removes the triggers of a table.
 pub(crate) fn remove(db: &Connection, table: &str) -> Result<()> {
     for kind in TRIGGER_KINDS {
         let name = quote_identifier(&trigger_name(kind, table));
@@ -76,7 +77,7 @@ pub(crate) fn remove(db: &Connection, table: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether all of the table's triggers are there as this version writes them.
+/// Returns whether all of the table's triggers exist as this version writes them.
 pub(crate) fn is_installed(db: &Connection, table: &TrackedTable) -> Result<bool> {
     for (name, expected) in triggers(table) {
         let found = sqlite_schema::object_sql(db, SchemaObjectKind::Trigger, &name)?;
@@ -87,7 +88,7 @@ pub(crate) fn is_installed(db: &Connection, table: &TrackedTable) -> Result<bool
     Ok(true)
 }
 
-/// How many changes the triggers have noted that no message says yet.
+/// Returns the number of pending changes: changes in the outbox that no message contains yet.
 pub(crate) fn pending_count(db: &Connection) -> Result<u64> {
     let sql = "SELECT count(*) FROM warren_outbox WHERE changed_columns <> ?1";
     let count: i64 =
@@ -95,13 +96,13 @@ pub(crate) fn pending_count(db: &Connection) -> Result<u64> {
     Ok(count.cast_unsigned())
 }
 
-/// The number of the last outbox row.
+/// Returns the number of the last outbox row.
 pub(crate) fn last_note(db: &Connection) -> Result<i64> {
     let sql = "SELECT coalesce(max(seq), 0) FROM warren_outbox";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// The note `seq` is about a row that has another key.
+/// Replaces the key in outbox row `seq`, because its row has another key now.
 pub(crate) fn change_key(
     db: &Connection,
     table: &TrackedTable,
@@ -116,7 +117,7 @@ pub(crate) fn change_key(
     Ok(())
 }
 
-/// All notes about a row are about one that has kept its key.
+/// Restores the key `old` in all outbox rows with `new`, because the row kept its key.
 pub(crate) fn change_key_back(
     db: &Connection,
     table: &TrackedTable,
@@ -133,13 +134,13 @@ pub(crate) fn change_key_back(
     Ok(())
 }
 
-/// `key1 = ?2, key2 = ?3`, from this parameter on.
+/// Returns `key1 = ?2, key2 = ?3`, with parameters from number `first` on.
 fn each_key_column(table: &TrackedTable, first: usize, operator: &str, separator: &str) -> String {
     let one = |index| format!("key{} {operator} ?{}", index + 1, first + index);
     (0..table.key.len()).map(one).collect::<Vec<_>>().join(separator)
 }
 
-/// Takes back what the triggers noted of a change of a row's key, after the note `last`.
+/// Deletes the outbox rows after `last` that the triggers wrote when a row's key changed.
 pub(crate) fn forget_key_update(
     db: &Connection,
     table: &TrackedTable,
@@ -158,20 +159,20 @@ pub(crate) fn forget_key_update(
     Ok(())
 }
 
-/// Whether the table has triggers that are not ours.
+/// Returns whether the table has triggers that are not Warren's.
 pub(crate) fn has_foreign_triggers(db: &Connection, table: &TrackedTable) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'trigger'
                AND tbl_name = ?1 COLLATE NOCASE AND name NOT LIKE 'warren\\_%' ESCAPE '\\')";
     Ok(db.prepare_cached(sql)?.query_row([&table.name], |row| row.get(0))?)
 }
 
-/// The outbox's columns for the key of a table.
+/// Returns the outbox's columns for the key of a table.
 pub(crate) fn outbox_key_columns(table: &TrackedTable) -> String {
     let columns: Vec<_> = (1..=table.key.len()).map(|number| format!("key{number}")).collect();
     columns.join(",")
 }
 
-/// Notes a change of a row as a trigger would, at this time (milliseconds since 1970).
+/// Adds an outbox row as a trigger would, with this time (milliseconds since 1970).
 pub(crate) fn add_note(
     db: &Connection,
     table: &TrackedTable,
@@ -191,7 +192,7 @@ pub(crate) fn add_note(
     Ok(())
 }
 
-/// The outbox has a column for each column of the widest key.
+/// Adds columns to the outbox, so that it has one for each column of the widest key.
 fn widen_outbox(db: &Connection, key_length: usize) -> Result<()> {
     let sql = "SELECT count(*) FROM pragma_table_info('warren_outbox') WHERE name LIKE 'key%'";
     let present: i64 = db.query_row(sql, [], |row| row.get(0))?;
@@ -201,7 +202,7 @@ fn widen_outbox(db: &Connection, key_length: usize) -> Result<()> {
     Ok(())
 }
 
-/// Name and text of each trigger that the table needs.
+/// Returns the name and SQL of each trigger that the table needs.
 fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
     let on = quote_identifier(&table.name);
     let trigger = |kind: &str, when: &str, body: &str| {
@@ -258,7 +259,7 @@ fn triggers(table: &TrackedTable) -> Vec<(String, String)> {
     all
 }
 
-/// The key that SQLite gives to the next row that comes without one
+/// Returns the SQL of the key that SQLite assigns to the next row without one
 /// (<https://sqlite.org/autoinc.html>).
 fn next_key(table: &TrackedTable) -> String {
     let (key, name) = (quote_identifier(&table.key[0]), quote_identifier(&table.name));
@@ -271,8 +272,8 @@ fn next_key(table: &TrackedTable) -> String {
     format!("max({largest},coalesce(({given}),0))+1")
 }
 
-/// Bytes and storage class: `IS` alone goes by collation, and takes 1 for 1.0. Each of both is a row
-/// (`new.`, or nothing).
+/// Returns an SQL condition that bytes or storage classes differ: `IS` alone compares by collation,
+/// and treats 1 as 1.0. `one` and `other` are prefixes of rows (`old.`, `new.` or empty).
 fn is_distinct_sql(one: &str, other: &str, column: &str) -> String {
     let c = quote_identifier(column);
     format!("{one}{c} IS NOT {other}{c} COLLATE BINARY OR typeof({one}{c}) <> typeof({other}{c})")
@@ -283,8 +284,8 @@ fn all_equal_sql<'a>(columns: impl Iterator<Item = &'a String>) -> String {
     columns.map(same).collect::<Vec<_>>().join(" AND ")
 }
 
-/// One outbox row for the row that `row` (`new` or `old`) names. Where SQLite lets a primary key be
-/// NULL, such a row has no name, and stays on this device.
+/// Returns the SQL that inserts one outbox row for the row `row` (`new` or `old`). A row with NULL
+/// in its primary key, where SQLite allows that, has no id and stays on this device.
 fn outbox_insert(table: &TrackedTable, changed_columns: &str, row: &str) -> String {
     let key: Vec<_> =
         table.key.iter().map(|column| format!("{row}.{}", quote_identifier(column))).collect();
@@ -298,8 +299,8 @@ fn outbox_insert(table: &TrackedTable, changed_columns: &str, row: &str) -> Stri
     format!("INSERT INTO warren_outbox (at_ms,table_id,changed_columns,{key_columns}) {values}; ")
 }
 
-/// One outbox row for each row that any of the conditions is true of, but for the one that has the
-/// key of `own` (`new` or `old`), which is noted in any case.
+/// Returns the SQL that inserts one outbox row for each row that meets any of the conditions,
+/// except the one with the key of `own` (`new` or `old`), which is recorded in any case.
 fn outbox_insert_collisions(table: &TrackedTable, own: &str, conditions: &[String]) -> String {
     let key: Vec<_> = table.key.iter().map(|column| quote_identifier(column)).collect();
     let is_other = |column: &String| is_distinct_sql(&format!("{own}."), "", column);

@@ -1,4 +1,4 @@
-//! Where a change comes from.
+//! Describes the time and device of a change.
 
 use crdt::{NodeId, Timestamp};
 use serde::Serialize;

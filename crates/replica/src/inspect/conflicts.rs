@@ -1,12 +1,12 @@
-//! Conflicts: edits that lost to others which had not seen them, and how one gets them back.
+//! Finds conflicts, which are edits lost to others that had not seen them, and restores them.
 //!
-//! `crdt::lost_edits` says which a row has. It needs all of the row's messages at once, and the log
-//! has them in another order: so a first pass over the log finds the rows that more than one device
-//! wrote to, and further ones take their messages out, so many at once as memory allows.
+//! `crdt::lost_edits` finds them for one row. It needs all of the row's messages at once, and the
+//! log has them in another order. So a first pass over the log finds the rows that more than one
+//! device wrote to, and further passes collect their messages, as many at once as memory allows.
 //!
 //! # Invariants
 //! - Devices with the same messages and tables have the same conflicts, under the same ids.
-//! - What is shown again, or was decided again in a later change, is in no list.
+//! - An edit that is visible again, or was decided again in a later change, is not listed.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -62,20 +62,20 @@ pub struct ConflictEdit {
     pub value: Option<String>,
 }
 
-/// Digits of an id that people see, unless more are needed to tell two apart.
+/// The minimum number of digits of an id that people see; more are used if ids would be equal.
 const ID_DIGITS_MIN: usize = 8;
 
 impl Replica {
-    /// The lost edits among all messages of the last sync, oldest first.
+    /// Returns the lost edits among all messages of the last sync, oldest first.
     pub fn conflicts(&self) -> Result<Vec<Conflict>> {
         let found = self.snapshot(find)?;
         Ok(found.into_iter().map(|found| found.conflict).collect())
     }
 
-    /// Writes a lost edit into the table again, as any program would: the next sync makes a change
-    /// of it, which wins. `id` may be shortened.
+    /// Writes a lost edit to the table again, as any program would: the next sync turns it into a
+    /// change, which wins. `id` may be shortened.
     pub fn restore(&self, id: &str, now_ms: u64) -> Result<Conflict> {
-        // It is a user's write, so the table's rules are the user's.
+        // Foreign keys are enforced, because this is a user's write.
         self.transaction_with_flags(ConnectionFlags { triggers: false, foreign_keys: true }, |db| {
             schema_change::follow_schema_changes(db, now_ms)?;
             let found = short_id::resolve(find(db)?, id, |one| &one.digest)?;
@@ -88,9 +88,9 @@ impl Replica {
 }
 
 impl Replica {
-    /// Lets a lost edit be: from the next sync on no device lists it. `id` may be shortened.
+    /// Dismisses a lost edit: from the next sync on, no device lists it. `id` may be shortened.
     ///
-    /// A message says that somebody has seen the edit and keeps what is shown.
+    /// A message records that a user has seen the edit and keeps the visible value.
     pub fn dismiss(&self, id: &str, now_ms: u64) -> Result<Conflict> {
         self.transaction(|db| {
             schema_change::follow_schema_changes(db, now_ms)?;
@@ -103,7 +103,7 @@ impl Replica {
     }
 }
 
-/// The change that keeps what is shown, by somebody who has seen the lost edit.
+/// Returns the change that keeps the visible value, by an author who has seen the lost edit.
 fn dismissal_change(db: &Connection, found: &RestorableConflict) -> Result<Change> {
     let (lost, winner) =
         (found.conflict.lost.origin.timestamp, found.conflict.winner.origin.timestamp);
@@ -125,7 +125,7 @@ fn dismissal_change(db: &Connection, found: &RestorableConflict) -> Result<Chang
     })
 }
 
-/// A conflict with what restoring it takes.
+/// A conflict with the data for restoring it.
 struct RestorableConflict {
     conflict: Conflict,
     key: Vec<Value>,
@@ -139,7 +139,7 @@ enum LostContent {
     Delete,
 }
 
-/// How many edits are lost in these rows.
+/// Returns the number of lost edits in these rows.
 pub(crate) fn count(db: &Connection, rows: &HashSet<RowId>) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
@@ -160,7 +160,7 @@ fn find(db: &Connection) -> Result<Vec<RestorableConflict>> {
     find_in(db, &|_| true)
 }
 
-/// Those of the rows that are wanted.
+/// Returns the conflicts of the wanted rows.
 fn find_in(
     db: &Connection,
     is_wanted: &dyn Fn(&RowName) -> bool,
@@ -176,7 +176,7 @@ fn find_in(
         }
         Ok(())
     })?;
-    // A message has one row, and each of its columns once.
+    // A message concerns one row, and each of its columns once.
     found.sort_by(|a, b| {
         let order = |found: &RestorableConflict| found.conflict.lost.origin.timestamp;
         order(a).cmp(&order(b)).then_with(|| a.conflict.column.cmp(&b.conflict.column))
@@ -188,7 +188,7 @@ fn find_in(
 /// A table's name in lower case, and an encoded key.
 type RowName = (String, Vec<u8>);
 
-/// Which row a change is about, in any spelling of the table's name.
+/// Returns the row of a change, whatever the spelling of the table's name.
 fn row_of(change: &Change) -> Option<RowName> {
     let (Change::Write { table, key, .. } | Change::Delete { table, key, .. }) = change else {
         return None;
@@ -196,7 +196,7 @@ fn row_of(change: &Change) -> Option<RowName> {
     Some((table.to_ascii_lowercase(), Value::encode_key(key)))
 }
 
-/// Messages of contested rows that are in memory at once.
+/// The maximum number of messages of contested rows that are in memory at once.
 const CHUNK_COUNT_MAX: u64 = 100_000;
 
 /// Visits the changes of each wanted row in which an edit may be lost.
@@ -226,8 +226,8 @@ fn for_each_contested_row(
     Ok(())
 }
 
-/// How many messages there are about each row that more than one device wrote to, or one without
-/// having seen its own, by its number.
+/// Returns the number of messages for each row that several devices wrote to, or one device without
+/// having seen its own change, by the hash of the row.
 fn contested_rows(
     log: &MessageLog<'_>,
     is_wanted: &dyn Fn(&RowName) -> bool,
@@ -250,8 +250,8 @@ fn contested_rows(
     Ok(contested.map(|(row, (_, count))| (row, count)).collect())
 }
 
-/// A number instead of a row's name: a million rows take some 50 MB. Two rows with one number cost
-/// only that both are looked at.
+/// Returns a hash in place of a row's name: a million rows take some 50 MB. If two rows have the
+/// same hash, the only cost is that both are examined.
 fn row_hash(row: &RowName) -> u64 {
     let mut hasher = DefaultHasher::new();
     row.hash(&mut hasher);
@@ -317,7 +317,7 @@ fn shorten_ids(found: &mut [RestorableConflict]) {
     }
 }
 
-/// The row in this file, if its table is tracked here.
+/// Returns the row in this file, if its table is tracked here.
 fn locate<'a>(
     tables: &'a [TrackedTable],
     found: &RestorableConflict,
@@ -333,7 +333,8 @@ fn column_of<'a>(table: &'a TrackedTable, name: &str) -> Option<&'a String> {
     columns.find(|column| column.name.eq_ignore_ascii_case(name)).map(|column| &column.name)
 }
 
-/// Whether the table shows the lost edit all the same: restored since the last sync, or kept.
+/// Returns whether the table shows the lost edit anyway: it was restored since the last sync, or is
+/// in a resurrected row.
 fn is_shown_now(
     db: &Connection,
     tables: &[TrackedTable],
@@ -375,7 +376,7 @@ fn write(db: &Connection, found: &RestorableConflict) -> Result<()> {
     {
         return check_restored(row_writer::write_cell(db, table, &id, (column, value))?);
     }
-    // The row comes back as it was last known, but for this cell.
+    // The row gets its last known values, except for this cell.
     let row = row_state::load(db, &id)?.unwrap_or_default();
     let values = RowValues::load(&mut NameResolver::new(db)?, table, &id, &row)?;
     let mut values = values.map_err(|unfit| Error::ConstraintViolated { reason: unfit.reason })?;

@@ -1,7 +1,7 @@
-//! Rows that were deleted: with what was in them last, so that somebody can write them again.
+//! Lists deleted rows with their last values, so that they can be written again.
 //!
-//! A query over the state, which keeps the timestamps of a deleted row's cells; the values are in
-//! the log.
+//! This is a query over the row states, which keep the timestamps of a deleted row's cells; the
+//! values are in the log.
 
 use crdt::Timestamp;
 use rusqlite::Connection;
@@ -36,16 +36,16 @@ pub struct DeletedRow {
 }
 
 impl Replica {
-    /// Records what was written since the last sync in the history, without a server:
-    /// [`Self::history`] and [`Self::deleted_rows`] then know it.
+    /// Records all writes since the last sync in the history, without a server, so that
+    /// [`Self::history`] and [`Self::deleted_rows`] include them.
     ///
-    /// Call this before deleting rows that somebody may want back: a row that was written and
-    /// deleted between two syncs is in no history.
+    /// Call this before deleting rows that may be needed again: a row that was written and deleted
+    /// between two syncs is in no history.
     pub fn record_history(&self, now_ms: u64) -> Result<()> {
         self.transaction(|db| record(db, now_ms))
     }
 
-    /// The rows of a tracked table that were deleted last, newest first.
+    /// Returns the most recently deleted rows of a tracked table, newest first.
     pub fn deleted_rows(
         &self,
         table: &str,
@@ -81,12 +81,12 @@ fn find(db: &Connection, table: &str, count_max: usize) -> Result<Vec<DeletedRow
         if rows.len() == count_max {
             break;
         }
-        // A row that another refers to is shown although it is deleted.
+        // A row that another refers to is visible although it is deleted.
         if tracked_table::row_exists(db, table, &id)? {
             continue;
         }
         let state = row_state::load(db, &id)?.unwrap_or_default();
-        // Without a value it cannot be what it was.
+        // Without all of its values, the row cannot be written again.
         let Ok(values) = RowValues::load(&mut names, table, &id, &state)? else { continue };
         let cells = values.all().map(|(column, value)| (column.to_owned(), to_literal(value)));
         rows.push(DeletedRow {
@@ -98,7 +98,7 @@ fn find(db: &Connection, table: &str, count_max: usize) -> Result<Vec<DeletedRow
     Ok(rows)
 }
 
-/// The rows of the table whose newest change deleted them, and when that was.
+/// Returns the rows of the table whose newest change deleted them, with the time of that change.
 fn tombstones(db: &Connection, table: &TrackedTable) -> Result<Vec<(Timestamp, RowId)>> {
     let mut statement = db.prepare_cached("SELECT key FROM warren_row WHERE table_id = ?1")?;
     let mut keys = statement.query([table.id])?;

@@ -1,4 +1,4 @@
-//! What this file remembers of the account's devices, and whether it has changed.
+//! Stores the names of the account's devices, and reports whether this file has changed.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use crate::replica::Replica;
 use crate::tracking::schema_change;
 
 impl Replica {
-    /// Remembers what people call the devices that make changes: `warren_device`. Devices that are
-    /// gone keep their names, as their changes stay.
+    /// Stores the names of the devices that make changes in `warren_device`. Removed devices keep
+    /// their names, as their changes stay.
     pub fn store_device_names(&self, list: &DeviceList) -> Result<()> {
         let devices: Vec<_> = list.devices.iter().filter_map(name).collect();
         if knows(&self.db, &devices)? {
-            // Whoever only asks how things stand need not wait for a lock.
+            // A mere query of the status does not have to wait for a lock.
             return Ok(());
         }
         self.transaction(|db| {
@@ -34,31 +34,31 @@ impl Replica {
         })
     }
 
-    /// A number that is another one after any other program has written to the file. Costs a look
-    /// at the file's header.
+    /// Returns a number that changes when another program writes to the file. This only reads the
+    /// file's header.
     pub fn data_version(&self) -> Result<i64> {
         Ok(self.db.query_row("PRAGMA data_version", [], |row| row.get(0))?)
     }
 
-    /// All messages that this device has.
+    /// Returns the fingerprint of all messages that this device has.
     pub fn fingerprint(&self) -> Result<Fingerprint> {
         meta::fingerprint(&self.db)
     }
 
-    /// Changes that the server has yet to get: messages, and what the triggers have noted.
+    /// Returns the number of changes that the server lacks: unsent messages and pending changes.
     pub fn pending_upload_count(&self) -> Result<u64> {
         pending_upload_count(&self.db)
     }
 
-    /// Whether a sync may find something to send: changes that are noted, or tables to which not
-    /// every change is.
+    /// Returns whether a sync may find something to send: pending changes, or tables whose changes
+    /// are not all recorded.
     pub fn may_have_changed(&self) -> Result<bool> {
         Ok(self.pending_upload_count()? > 0
             || !schema_change::uncaptured_tables(&self.db)?.is_empty())
     }
 }
 
-/// A device that has synced says under which name it makes changes.
+/// Returns the node id and name of a device, if it has synced and thereby reported its node id.
 fn name(device: &DeviceInfo) -> Option<(NodeId, String)> {
     let node = u64::from_str_radix(&device.node_id, 16).ok()?;
     Some((NodeId(node), device.name.clone()))
@@ -75,13 +75,13 @@ fn knows(db: &Connection, devices: &[(NodeId, String)]) -> Result<bool> {
     Ok(true)
 }
 
-/// [`Replica::pending_upload_count`]
+/// Returns the number of changes that the server lacks (see [`Replica::pending_upload_count`]).
 pub(crate) fn pending_upload_count(db: &Connection) -> Result<u64> {
     let noted = triggers::pending_count(db)?;
     Ok(noted + message_log::unsent_count(db)?)
 }
 
-/// The names of the devices that have one here.
+/// The names of the devices for which this file stores one.
 pub(crate) struct DeviceNames(HashMap<NodeId, String>);
 
 impl DeviceNames {
@@ -97,7 +97,7 @@ impl DeviceNames {
         Ok(Self(names))
     }
 
-    /// The device's name, or else its node's 16 digits.
+    /// Returns the device's name, or else the 16 digits of its node id.
     pub(crate) fn name(&self, node: NodeId) -> String {
         self.0.get(&node).cloned().unwrap_or_else(|| node.to_string())
     }

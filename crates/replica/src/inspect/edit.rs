@@ -1,8 +1,8 @@
-//! An edit of one cell by somebody who says what they saw in it: a form that was open while another
-//! device's value arrived.
+//! Writes one cell for a user who saw a known value in it, such as in a form that was open while
+//! another device's value arrived.
 //!
-//! An ordinary UPDATE counts as having seen whatever the table holds. Here the change says that it
-//! replaced the value that its author saw, so what they did not see is listed as a lost edit
+//! An ordinary UPDATE counts as having seen the present value. Here the change names the value that
+//! its author saw as replaced, so a value that they did not see is listed as a lost edit
 //! (`docs/internals/decisions/7-replaced-timestamps.md`).
 
 use crdt::{Change, Timestamp, Value};
@@ -30,26 +30,26 @@ pub struct CellEdit<'a> {
     pub key: &'a [Value],
     /// The cell's column.
     pub column: &'a str,
-    /// What the cell becomes.
+    /// The new value of the cell.
     pub value: Value,
-    /// What the author saw in the cell.
+    /// The value that the author saw in the cell.
     pub seen: Value,
 }
 
-/// What became of an edit.
+/// The result of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditOutcome {
     /// The cell has the new value.
     Written,
-    /// So it has, and the value that was there, which the author had not seen, is a lost edit:
-    /// [`Replica::conflicts`] lists it.
+    /// The cell has the new value, and the previous one, which the author had not seen, is a lost
+    /// edit: [`Replica::conflicts`] lists it.
     Unseen,
-    /// There is no such row (any more): nothing was written.
+    /// The row does not exist (any more); nothing was written.
     Missing,
 }
 
 impl EditOutcome {
-    /// As programs see it.
+    /// Returns the name of the outcome for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Written => "written",
@@ -60,15 +60,16 @@ impl EditOutcome {
 }
 
 impl Replica {
-    /// Writes one cell, as any program would, by somebody who saw `edit.seen` in it.
+    /// Writes one cell like any program, for an author who saw `edit.seen` in it.
     ///
+    /// # Errors
     /// [`Error::Untrackable`] if the table is not tracked or has no such column,
-    /// [`Error::ConstraintViolated`] if it does not take the value.
+    /// [`Error::ConstraintViolated`] if it does not accept the value.
     pub fn edit(&self, edit: &CellEdit<'_>, now_ms: u64) -> Result<EditOutcome> {
         let now = CorrectedClock { device_ms: now_ms, offset_ms: 0 };
         let mut key = edit.key.to_vec();
         for _ in 0..TRIES_COUNT_MAX {
-            // Whatever was written before has a message of its own, which this edit can name.
+            // Every earlier write gets a message of its own, which this edit can name.
             let moved = self.transaction(|db| {
                 schema_change::follow_schema_changes(db, now_ms)?;
                 timestamping::timestamp_pending(db, &TrackedTable::all(db)?, now)
@@ -76,7 +77,7 @@ impl Replica {
             follow_row(edit.table, &mut key, &moved);
             let edit =
                 CellEdit { key: &key, value: edit.value.clone(), seen: edit.seen.clone(), ..*edit };
-            // It is a user's write, so the table's rules are the user's.
+            // Foreign keys are enforced, because this is a user's write.
             let rules = ConnectionFlags { triggers: false, foreign_keys: true };
             let outcome = self.transaction_with_flags(rules, |db| {
                 let tables = TrackedTable::all(db)?;
@@ -91,10 +92,10 @@ impl Replica {
     }
 }
 
-/// How often another program may write between timestamping and the edit.
+/// The number of times that another program may write between timestamping and the edit.
 const TRIES_COUNT_MAX: u32 = 50;
 
-/// The author saw the row under the key that it had until now.
+/// Replaces the key under which the author saw the row, if the row was rekeyed since.
 fn follow_row(table: &str, key: &mut [Value], moved: &[RenumberedRow]) {
     let [Value::Integer(key)] = key else { return };
     let mut of_table = moved.iter().filter(|moved| moved.table.eq_ignore_ascii_case(table));
@@ -142,7 +143,7 @@ fn write(
     Ok(EditOutcome::Unseen)
 }
 
-/// The newest message that gave the cell the value that the author saw.
+/// Returns the newest message that gave the cell the value that the author saw.
 fn newest_with(
     db: &Connection,
     table: &TrackedTable,
@@ -165,8 +166,8 @@ fn newest_with(
     Ok(newest)
 }
 
-/// Whether a value that a program has read is the one that is named. SQLite gives a whole number to
-/// a program as the column's affinity says, and JavaScript knows one kind of number.
+/// Returns whether a value that a program has read equals the one in a message. SQLite returns a
+/// whole number according to the column's affinity, and JavaScript has only one kind of number.
 fn is_same(read: &Value, named: &Value) -> bool {
     match (read, named) {
         #[expect(clippy::cast_precision_loss, reason = "as SQLite compares them, nearly")]

@@ -1,4 +1,4 @@
-//! Erasures: what a message said is taken out for good, of the vault and of every device's file.
+//! Erases the content of messages permanently, from the vault and from every device's file.
 //!
 //! ```text
 //!  this device                    server                     other devices
@@ -6,16 +6,16 @@
 //!                                  writes its file anew ──── fingerprints differ: the comparison
 //!  next sync: the same ◄──────────────────────────────────── brings the contents that say less
 //! ```
-//! A device takes another content for a message that it knows only if that says less
-//! (`crdt::Change::common_rest`); with a recovery phrase, only if it was sealed with it. So a server
-//! can erase nothing of an account that is encrypted end to end.
+//! A device accepts another content for a known message only if less is left in it
+//! (`crdt::Change::common_rest`), and with a recovery phrase only if it is sealed with that. So a
+//! server cannot erase any content of an end-to-end encrypted account.
 //!
 //! # Invariants
-//! - What a table shows is never erased: the row is changed, or deleted, first.
-//! - Rows are what the messages that are left say: nothing of what was erased stays in their state.
+//! - A visible value is never erased: the row must be changed or deleted first.
+//! - Row states follow from the remaining messages alone, without any trace of erased content.
 //!
 //! # Not here
-//! - The request itself → `cli` (it takes the account's password).
+//! - Sending the request → `cli` (it needs the account's password).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
@@ -40,42 +40,46 @@ use crate::schema::tracked_table::is_internal;
 use crate::sql_value::{self, key_to_literals};
 use crate::sync::account_encryption;
 
-/// What is to be erased.
+/// The content to erase.
 #[derive(Clone, Copy, Debug)]
 pub enum ErasureTarget<'a> {
-    /// All that a cell ever held, but for what the row shows. Column and key as in
+    /// All earlier values of a cell, except the visible one. Column and key as in
     /// [`Replica::history`].
     Cell {
         /// The row's table.
         table: &'a str,
-        /// The parts of its primary key: SQL literals, or texts as they are.
+        /// The parts of the row's primary key: SQL literals, or texts without quotes.
         key: &'a [String],
         /// The cell's column.
         column: &'a str,
     },
-    /// All that was ever said of a row that is deleted, its key included.
+    /// All messages of a deleted row, including its key.
     Row {
         /// The row's table.
         table: &'a str,
-        /// The parts of its primary key.
+        /// The parts of the row's primary key.
         key: &'a [String],
     },
-    /// Messages that are no changes here ([`crate::RejectedMessages`]).
+    /// Messages that cannot be read here ([`crate::RejectedMessages`]).
     Rejected,
-    /// What was erased before, and the server has again: after it was restored from a backup.
+    /// Content that was erased before and that the server has again, after a restored backup.
     Again,
 }
 
-/// Bytes of the contents of one request: it has to fit within the server's limit on bodies.
+/// The maximum bytes of the contents of one request, which must fit the server's limit on bodies.
 const REQUEST_BYTES_MAX: usize = protocol::PAGE_BYTES_MAX;
 const REQUEST_COUNT_MAX: usize = 10_000;
 
 impl Replica {
-    /// The requests that erase this from the vault (`POST /v1/sync/erase`); none if there is nothing
-    /// to erase. They lack the account's password. The next sync erases it here.
+    /// Returns the requests that erase this content from the vault (`POST /v1/sync/erase`), or none
+    /// if there is nothing to erase. They lack the account's password. The next sync erases the
+    /// content here.
     ///
-    /// To be asked for after a sync: the server refuses what is not as this file has it (`behind`).
-    /// [`Error::StillShown`] if the table shows what was to be erased.
+    /// The caller must sync first: the server rejects the request (`stale_cursor`) if its messages
+    /// differ from this file's.
+    ///
+    /// # Errors
+    /// [`Error::StillShown`] if the content to erase is visible in the table.
     pub fn erasure_requests(&self, target: ErasureTarget<'_>) -> Result<Vec<EraseRequest>> {
         self.snapshot(|db| {
             let log = MessageLog::open(db)?;
@@ -111,7 +115,7 @@ fn erase_requests(db: &Connection, erasures: Vec<WireErasure>) -> Result<Vec<Era
     Ok(requests)
 }
 
-/// A message that the log has, and what is left of it.
+/// Returns the erasure of a message in the log, with the rest of it that stays.
 fn erasure(log: &MessageLog<'_>, timestamp: Timestamp, rest: &Change) -> Result<WireErasure> {
     let before = message_log::content(log.db, timestamp)?.unwrap_or_default();
     let hash = Fingerprint::from_message(timestamp, &before).digest_bytes();
@@ -145,8 +149,8 @@ fn rejected_erasures(db: &Connection, log: &MessageLog<'_>) -> Result<Vec<WireEr
     timestamps.into_iter().map(|timestamp| erasure(log, timestamp, &Change::Erased)).collect()
 }
 
-/// All that the messages of a row say of a column, or with `None` at all; and the chunks of large
-/// values that nothing else needs.
+/// Returns the erasures of a column in the messages of a row, or of the whole row if `column` is
+/// `None`, and of the chunks of large values that nothing else needs.
 fn row_erasures(
     db: &Connection,
     log: &MessageLog<'_>,
@@ -179,7 +183,7 @@ fn row_erasures(
     rests.into_iter().map(|(timestamp, rest)| erasure(log, timestamp, &rest)).collect()
 }
 
-/// The chunks that a change names, in one column or in all.
+/// Returns the chunks that a change names, in one column or in all.
 fn parts_of<'a>(
     change: &'a Change,
     column: Option<&'a str>,
@@ -192,7 +196,7 @@ fn parts_of<'a>(
     })
 }
 
-/// The messages with chunks of which no change has need once these rests are all that is left.
+/// Returns the messages with chunks that no change needs once only these rests remain.
 fn unneeded_parts(
     log: &MessageLog<'_>,
     gone: &HashSet<ChunkDigest>,
@@ -213,7 +217,7 @@ fn unneeded_parts(
     Ok(messages.into_iter().map(|(timestamp, _)| timestamp).collect())
 }
 
-/// Makes the rows' state what the messages that are left say.
+/// Updates the row states after contents were erased.
 pub(crate) fn apply_erasures(db: &Connection, erased: &[ErasedMessage]) -> Result<()> {
     let mut names = NameResolver::new(db)?;
     let mut rows = BTreeSet::new();
@@ -234,15 +238,15 @@ pub(crate) fn apply_erasures(db: &Connection, erased: &[ErasedMessage]) -> Resul
     merge::rebuild(&mut names, &rows)?;
     for row in &rows {
         if row_state::load(db, row)?.is_some() {
-            // Nothing tells any more which edits their authors had seen through what is gone.
+            // The erased messages no longer show which edits their authors had seen.
             unseen::record_unseen(db, row)?;
         }
     }
     meta::set(db, ReplicaMetaKey::Scrub, true)
 }
 
-/// How many messages the server has as they were before something of them was erased here: none, if
-/// both sides hold the same.
+/// Returns the number of messages from which content was erased here, but not on the server; none
+/// if both sides are in sync.
 pub(crate) fn unerased(db: &Connection, is_equal: bool) -> Result<u64> {
     if is_equal {
         db.execute("DELETE FROM warren_unerased", [])?;
@@ -252,8 +256,9 @@ pub(crate) fn unerased(db: &Connection, is_equal: bool) -> Result<u64> {
 }
 
 impl Replica {
-    /// Writes the file anew if something was erased, so that none of its pages has it; tells why if
-    /// that cannot be now: another program has it open, say. The next sync tries again.
+    /// Rewrites the file by VACUUM if something was erased, so that none of its pages contains it.
+    /// Returns the reason if this is impossible now, for example because another program has the
+    /// file open. The next sync tries again.
     pub(crate) fn scrub(&self) -> Result<Option<String>> {
         if !meta::get(&self.db, ReplicaMetaKey::Scrub)?.unwrap_or(false) {
             return Ok(None);
@@ -280,11 +285,11 @@ impl Replica {
     }
 }
 
-/// For another program's read to end: what lasts longer is not waited for at each sync.
+/// The maximum wait for another program's read to end, since each sync may have to wait.
 const SCRUB_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// A table whose rowids VACUUM may change: it has neither an INTEGER PRIMARY KEY nor an index
-/// (`https://sqlite.org/lang_vacuum.html`), and something may refer to them.
+/// Returns a table whose rowids VACUUM may change, if something may refer to them: it has neither
+/// an INTEGER PRIMARY KEY nor an index (`https://sqlite.org/lang_vacuum.html`).
 fn table_with_loose_rowids(db: &Connection) -> Result<Option<String>> {
     let tables = sqlite_schema::tables(db)?;
     if !tables.iter().any(|table| table.kind == TableKind::Virtual) {

@@ -1,7 +1,7 @@
-//! Hidden rows exist in the messages but not in their table: they collide with newer rows, or do
-//! not fit the table. A person can give one another value, so that it is shown, merge it into the
-//! row that has its place, or delete it. Deleted rows that others refer to, and that cannot be
-//! shown, are listed with them: merging one moves the references.
+//! Lists hidden rows, which exist in the messages but not in their table, because they collide with
+//! newer rows or do not fit the table. A user can give one another value, so that it becomes
+//! visible, merge it into the visible row that it collides with, or delete it. Deleted rows that
+//! others refer to, and that cannot be visible, are listed, too: merging one moves the references.
 
 mod dropped_references;
 mod merge;
@@ -57,18 +57,21 @@ struct HiddenRowMatch {
 }
 
 impl Replica {
-    /// The hidden rows.
+    /// Returns the hidden rows.
     pub fn hidden_rows(&self) -> Result<Vec<HiddenRow>> {
         if !visibility_override::is_any(&self.db)? {
             return Ok(Vec::new());
         }
-        // What has a row's place is found by trying.
+        // Conflicting rows are found by trying to insert the hidden row.
         let found = self.transaction(find)?;
         Ok(found.into_iter().map(|found| found.row).collect())
     }
 
-    /// Shows a hidden row with another value in one column, as any program would write it.
-    /// `id` may be shortened. [`Error::ConstraintViolated`] if that does not make it fit.
+    /// Makes a hidden row visible with another value in one column, as any program would write it.
+    /// `id` may be shortened.
+    ///
+    /// # Errors
+    /// [`Error::ConstraintViolated`] if the row still does not fit.
     pub fn resolve_hidden_row(
         &self,
         id: &str,
@@ -76,7 +79,7 @@ impl Replica {
         value: &str,
         now_ms: u64,
     ) -> Result<HiddenRow> {
-        // It is a user's write, so the table's rules are the user's.
+        // Foreign keys are enforced, because this is a user's write.
         self.transaction_with_flags(ConnectionFlags { triggers: false, foreign_keys: true }, |db| {
             schema_change::follow_schema_changes(db, now_ms)?;
             let found = short_id::resolve(find(db)?, id, |one| &one.digest)?;
@@ -84,13 +87,15 @@ impl Replica {
             let shown = insert_with_value(db, &found, column, value);
             set_triggers(db, false)?;
             shown?;
-            // What is written now has seen what the row was.
+            // A write from now on counts as having seen the row's state.
             visibility_override::clear(db, &found.id)?;
             Ok(found.row)
         })
     }
 
-    /// Deletes a hidden row, on all devices. `id` may be shortened.
+    /// Deletes a hidden row on all devices. `id` may be shortened.
+    ///
+    /// # Errors
     /// [`Error::Referenced`] if other rows refer to it.
     pub fn delete_hidden_row(&self, id: &str, now_ms: u64) -> Result<HiddenRow> {
         self.transaction(|db| {
@@ -155,14 +160,14 @@ fn find(db: &Connection) -> Result<Vec<HiddenRowMatch>> {
     Ok(found)
 }
 
-/// A row that somebody decides about, and when.
+/// A hidden row that a user decides about, and the time of the decision.
 struct SelectedHiddenRow {
     found: HiddenRowMatch,
     tables: Vec<TrackedTable>,
     now: CorrectedClock,
 }
 
-/// What was changed here so far gets its time first, so that the decision is later.
+/// Timestamps the local changes first, so that the decision is later, and finds the hidden row.
 fn select_after_changes(db: &Connection, id: &str, now_ms: u64) -> Result<SelectedHiddenRow> {
     schema_change::follow_schema_changes(db, now_ms)?;
     let now = CorrectedClock { device_ms: now_ms, offset_ms: 0 };
@@ -175,7 +180,7 @@ fn select_after_changes(db: &Connection, id: &str, now_ms: u64) -> Result<Select
     })
 }
 
-/// Deletes a live row on all devices, as one who has seen all of it.
+/// Deletes a live row on all devices, as an author who has seen all of it.
 fn delete(db: &Connection, now: CorrectedClock, table: &str, id: &RowId) -> Result<()> {
     let Some(row) = row_state::load(db, id)?.filter(RowState::is_live) else { return Ok(()) };
     let seen = row.cells().iter().map(|cell| cell.1).chain([row.newest_write()]).collect();
@@ -197,7 +202,7 @@ fn insert_with_value(
     let row = row_state::load(db, &found.id)?.unwrap_or_default();
     let values = RowValues::load(&mut NameResolver::new(db)?, table, &found.id, &row)?;
     let mut values = values.map_err(|unfit| refused(unfit.reason))?;
-    // The column's affinity makes of it what the column holds.
+    // SQLite converts the text by the column's affinity.
     values.set(&named.name, Value::Text(value.to_owned()));
     match row_writer::insert_row(db, table, &values)? {
         InsertOutcome::Inserted => Ok(()),

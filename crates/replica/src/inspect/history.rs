@@ -1,4 +1,4 @@
-//! History: every change of one row, in order of time.
+//! Lists every change of one row, in order of time.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +45,8 @@ pub struct HistoryCell {
 }
 
 impl Replica {
-    /// Every change of a row until the last sync, oldest first. The parts of the key are SQL
-    /// literals, or texts as they are.
+    /// Returns every change of a row until the last sync, oldest first. The parts of the key are
+    /// SQL literals, or texts without quotes.
     pub fn history(&self, table: &str, key: &[String]) -> Result<Vec<HistoryEntry>> {
         self.snapshot(|db| {
             let Some((key, changes)) = find(db, table, key)? else {
@@ -67,14 +67,14 @@ impl Replica {
     }
 }
 
-/// Whether the table is or was tracked, here or on another device.
+/// Returns whether the table is or was tracked, here or on another device.
 fn is_known(db: &Connection, table: &str) -> Result<bool> {
     let sql = "SELECT count(*) FROM warren_table WHERE name = ?1";
     Ok(db.query_row(sql, [table], |row| row.get::<_, i64>(0))? == 1)
 }
 
-/// The changes of the row that `words` name. Where `5` could be a number and a text, it is the
-/// number if there is such a row.
+/// Returns the changes of the row with the key `words`. If `5` could be a number and a text, it is
+/// the number if there is such a row.
 pub(crate) fn find(
     db: &Connection,
     table: &str,
@@ -103,7 +103,7 @@ pub(crate) fn find(
     Ok(rows.into_values().min_by_key(|(key, _)| texts(key)))
 }
 
-/// The visibility override of the row, if it has one.
+/// Returns the visibility override of the row, if it has one.
 pub(crate) fn override_of(
     db: &Connection,
     table: &str,
@@ -119,11 +119,11 @@ pub(crate) fn override_of(
         .map(|(_, kind)| kind))
 }
 
-/// What of a row is shown.
+/// The newest write of a row and of each of its cells.
 pub(crate) struct NewestWrites {
     row: RowState,
     is_visible: bool,
-    /// The newest write, by name in lower case, and how many writes there are.
+    /// The newest write and the number of writes, by column name in lower case.
     columns: BTreeMap<String, (Timestamp, usize)>,
 }
 
@@ -152,18 +152,18 @@ impl NewestWrites {
         Self { row, is_visible, columns }
     }
 
-    /// The message whose value a cell shows.
+    /// Returns the message whose value a cell shows.
     pub(crate) fn shown_cell(&self, column: &str) -> Option<Timestamp> {
         let newest = self.columns.get(&column.to_ascii_lowercase());
         newest.filter(|_| self.is_visible).map(|(newest, _)| *newest)
     }
 
-    /// How many messages wrote a cell.
+    /// Returns the number of messages that wrote a cell.
     pub(crate) fn writes_count(&self, column: &str) -> usize {
         self.columns.get(&column.to_ascii_lowercase()).map_or(0, |(_, count)| *count)
     }
 
-    /// The newest write of the row, if it is shown.
+    /// Returns the newest write of the row, if the row is visible.
     pub(crate) fn shown_row(&self) -> Option<Timestamp> {
         self.is_visible.then(|| self.row.newest_write())
     }

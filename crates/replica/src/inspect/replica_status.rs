@@ -1,4 +1,4 @@
-//! How a replica stands: what is tracked, how far it has synced, what is not shown as it is stored.
+//! Reports the state of a replica: its tables, its sync position, and the rows with overrides.
 
 use crdt::{Fingerprint, NodeId};
 use protocol::ServerLoss;
@@ -111,14 +111,14 @@ pub struct OverriddenRow {
 }
 
 impl ReplicaStatus {
-    /// Count and digest of the messages that this device has.
+    /// Returns the fingerprint of the messages that this device has.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint { count: self.messages_count, digest: self.digest }
     }
 }
 
 impl Replica {
-    /// How the replica stands.
+    /// Returns the state of the replica.
     pub fn status(&self) -> Result<ReplicaStatus> {
         let db = &self.db;
         let count = |sql: &str| -> Result<u64> {
@@ -127,7 +127,7 @@ impl Replica {
         let mut tables = Vec::new();
         let tracked = TrackedTable::all(db)?;
         for table in &tracked {
-            // One that lost only a column can be counted.
+            // The rows of a table that lost only a column can still be counted.
             if DeclaredTable::read(db, &table.name)?.is_none()
                 && let Some(what) = schema_change::incompatible_change(db, table)?
             {
@@ -157,12 +157,12 @@ impl Replica {
         })
     }
 
-    /// Whether there are messages that were received and are not shown.
+    /// Returns whether there are received messages that cannot be shown.
     pub fn has_rejected(&self) -> Result<bool> {
         Ok(message_log::rejected_count(&self.db)? > 0)
     }
 
-    /// The server's side as last seen, if the file knows one.
+    /// Returns the state of the server at the last sync, if the file has a server.
     pub fn remote(&self) -> Result<Option<RemoteStatus>> {
         let db = &self.db;
         let Some(server) = meta::get(db, ReplicaMetaKey::Server)? else { return Ok(None) };
@@ -195,7 +195,7 @@ impl Replica {
     }
 }
 
-/// The columns and tables that other devices have and this file lacks.
+/// Returns the columns and tables that other devices have and this file lacks.
 pub(crate) fn unknown(db: &Connection) -> Result<Vec<String>> {
     let sql = "SELECT name FROM warren_table WHERE tracked = 0
                UNION ALL

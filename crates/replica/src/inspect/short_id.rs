@@ -1,9 +1,10 @@
-//! Short ids for people to type: the first digits of a digest, as many as make it unique.
+//! Resolves short ids that people type: the first digits of a digest, as many as make it unique.
 
 use crate::error::{Error, Result};
 
-/// The only one of `found` whose digest begins with `id`, in any case.
+/// Returns the only one of `found` whose digest begins with `id`, in any case.
 ///
+/// # Errors
 /// [`Error::ConflictNotFound`] if there is none, [`Error::AmbiguousConflict`] if there are several.
 pub(super) fn resolve<T>(found: Vec<T>, id: &str, digest: impl Fn(&T) -> &str) -> Result<T> {
     let id = id.to_ascii_lowercase();

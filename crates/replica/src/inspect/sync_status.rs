@@ -1,4 +1,4 @@
-//! The server's state, compared with this file's.
+//! Compares the server's state with this file's.
 
 use protocol::{DeviceInfo, DeviceList};
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct SyncStatus {
 }
 
 impl SyncStatus {
-    /// `list` is the answer to `GET /v1/devices`.
+    /// Creates the status from `list`, the answer to `GET /v1/devices`.
     pub fn new(status: &ReplicaStatus, list: &DeviceList) -> Self {
         let server = list.fingerprint.as_ref().and_then(protocol::WireFingerprint::to_crdt);
         let held = server.map_or(0, |server| server.count);

@@ -1,5 +1,5 @@
-//! Compares the tables with what the changes say of them, whatever the triggers have noted: what a
-//! program wrote past the triggers is in no message, so nothing else would find it.
+//! Compares the tables with the row states, independently of the triggers. If a program wrote
+//! without firing the triggers, its changes are in no message, and nothing else would find them.
 
 use crdt::Value;
 use rusqlite::Connection;
@@ -54,9 +54,9 @@ pub struct TablesVerification {
 const DIFFERENCES_COUNT_MAX: usize = 1_000;
 
 impl Replica {
-    /// Compares every tracked table with what the changes say of it, and changes nothing. `progress`
-    /// hears which table is next. What the next sync would send by itself is no difference, nor is
-    /// what was received and is not shown yet.
+    /// Compares every tracked table with its changes, without changing anything. `progress`
+    /// receives the name of the next table. Changes that the next sync would send anyway do not
+    /// count as differences, nor do received changes that are not visible yet.
     pub fn verify(
         &self,
         now_ms: u64,
@@ -76,7 +76,7 @@ impl Replica {
         })
     }
 
-    /// Notes what differs in every tracked table, so that the next sync sends what the tables hold.
+    /// Records the differences of every tracked table, so that the next sync sends them.
     pub fn capture_differences(&self, now_ms: u64) -> Result<()> {
         self.transaction(|db| {
             for table in pending_changed_tables(db, now_ms)? {
@@ -87,7 +87,7 @@ impl Replica {
     }
 }
 
-/// Takes note of what the triggers and the schema say. Returns the tracked tables.
+/// Captures the changes that the triggers and the schema show. Returns the tracked tables.
 fn pending_changed_tables(db: &Connection, now_ms: u64) -> Result<Vec<TrackedTable>> {
     schema_change::follow_schema_changes(db, now_ms)?;
     let tables = TrackedTable::all(db)?;
@@ -99,7 +99,7 @@ fn pending_changed_tables(db: &Connection, now_ms: u64) -> Result<Vec<TrackedTab
     Ok(tables)
 }
 
-/// Adds what the comparison has noted of a table.
+/// Adds the differences that the comparison recorded for a table.
 fn add_pending(
     db: &Connection,
     table: &TrackedTable,

@@ -1,12 +1,12 @@
-//! The codec: the one way from a change to a message's content and back.
+//! Converts changes to the contents of messages and back, with end-to-end encryption.
 //!
-//! A file with a recovery phrase seals every content that it makes, and takes no content that is
-//! not sealed with its key; a file without one does neither. Nothing else in this crate encodes or
-//! decodes a change, so no path to the server can forget it.
+//! A file with a recovery phrase seals every content that it creates, and accepts only contents
+//! that are sealed with its key; a file without one does neither. Nothing else in this crate
+//! encodes or decodes a change, so no path to the server can forget to seal.
 //!
 //! # Invariants
-//! - With a key, what was not sealed with it under this very timestamp is no change, whoever sent
-//!   it: a server can make messages, but none that are shown.
+//! - With a key, a content that was not sealed with it under this very timestamp is not a change,
+//!   whoever sent it: a server can create messages, but none that become visible.
 
 use bytes::Bytes;
 use crdt::{
@@ -17,18 +17,18 @@ use rusqlite::Connection;
 use crate::error::Result;
 use crate::sync::recovery_phrase;
 
-/// Why a content in the log is no change here.
+/// The reason why a content in the log is not a change here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RejectionReason {
-    /// Sealed, and this file has no key.
+    /// The content is sealed, and this file has no key.
     #[error("encrypted, and this file has no recovery phrase")]
     MissingKey,
-    /// Not sealed, and this file has a key.
+    /// The content is not sealed, and this file has a key.
     #[error("not encrypted")]
     NotEncrypted,
     #[error(transparent)]
     Undecryptable(UnsealError),
-    /// Of a later version, or none.
+    /// The content has a later version's format, or is malformed.
     #[error(transparent)]
     Undecodable(DecodeError),
 }
@@ -38,10 +38,10 @@ pub(crate) struct ContentCodec {
 }
 
 impl ContentCodec {
-    /// Of a file that seals nothing.
+    /// The codec of a file that seals nothing.
     pub(crate) const PLAIN: Self = Self { key: None };
 
-    /// With the file's key, if it has one.
+    /// Loads the codec with the file's key, if it has one.
     pub(crate) fn load(db: &Connection) -> Result<Self> {
         Ok(Self { key: recovery_phrase::load(db)?.map(|phrase| phrase.key()) })
     }
@@ -50,18 +50,18 @@ impl ContentCodec {
         self.key.is_some()
     }
 
-    /// What this file's messages are.
+    /// Returns the encryption mode of this file's messages.
     pub(crate) fn encryption_mode(&self) -> EncryptionMode {
         self.key.as_ref().map_or(EncryptionMode::Plain, |key| EncryptionMode::EndToEnd(key.id()))
     }
 
-    /// The message that says this.
+    /// Encodes a change as a message.
     pub(crate) fn encode(&self, timestamp: Timestamp, change: &Change) -> Message {
         self.seal(timestamp, change.encode())
     }
 
-    /// The message with this content, which is sealed if there is a key. All devices make the same
-    /// one.
+    /// Creates the message with this content, sealed if there is a key. All devices create
+    /// identical messages.
     pub(crate) fn seal(&self, timestamp: Timestamp, content: Bytes) -> Message {
         let content = match &self.key {
             None => content,
@@ -70,8 +70,9 @@ impl ContentCodec {
         Message { timestamp, content }
     }
 
-    /// A message's content, in plain; it may be of a later version, which others can read. `None` if
-    /// it does not open, or is not in this form: such a message is never sent.
+    /// Returns a message's content, unsealed; it may be of a later version, which others can read.
+    /// Returns `None` if it cannot be unsealed or has another encryption mode: such a message is
+    /// never sent.
     pub(crate) fn open(&self, message: &Message) -> Option<Bytes> {
         let Message { timestamp, content } = message;
         if *timestamp == Timestamp::ZERO {
@@ -83,15 +84,15 @@ impl ContentCodec {
         }
     }
 
-    /// Whether a content says that it has the form of this file's messages.
+    /// Returns whether the header of a content has the encryption mode of this file's messages.
     pub(crate) fn is_own_form(&self, content: &[u8]) -> bool {
         sealing_key_id(content) == self.key.as_ref().map(SealKey::id)
     }
 
-    /// What a message says.
+    /// Decodes the change of a message.
     pub(crate) fn decode(&self, message: &Message) -> Result<Change, RejectionReason> {
         if message.timestamp == Timestamp::ZERO {
-            // The state says "never" with it.
+            // Row states use this timestamp for "never".
             return Err(RejectionReason::Undecodable(DecodeError::Malformed));
         }
         let content = &message.content;

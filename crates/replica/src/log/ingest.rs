@@ -1,4 +1,4 @@
-//! Receiving: what the server sent goes into the log, whatever it is.
+//! Appends received messages to the log, whatever they contain.
 
 use crdt::Message;
 use rusqlite::Connection;
@@ -12,8 +12,8 @@ use crate::meta;
 use crate::progress::PROGRESS_EVERY;
 use crate::sync::sync_report::SyncReport;
 
-/// Puts messages of the account's plain set into the log of a file that seals, as the device that
-/// wrote them would have sealed them.
+/// Appends messages of the account's plain set to the log of an end-to-end encrypted file, sealed
+/// as the device that wrote them would have sealed them.
 pub(crate) fn keep_sealed(
     db: &Connection,
     messages: &[Message],
@@ -27,8 +27,8 @@ pub(crate) fn keep_sealed(
     append_received(db, sealed.collect(), report, |_| {})
 }
 
-/// Puts received messages into the log; returns how many were new. `progress` hears how many were
-/// until then.
+/// Appends received messages to the log. Returns how many were new; `progress` receives that number
+/// while it grows.
 pub(crate) fn append_received(
     db: &Connection,
     messages: Vec<protocol::WireMessage>,
@@ -44,7 +44,7 @@ pub(crate) fn append_received(
             progress(total.count - before);
         }
         let Ok(message) = Message::try_from(message) else {
-            // Nothing can be kept under what is no timestamp.
+            // Without a valid timestamp, a message cannot be stored.
             report.rejected.by_reason.undecodable += 1;
             continue;
         };
@@ -60,7 +60,7 @@ pub(crate) fn append_received(
             }
             AppendOutcome::TimestampReused => {}
         }
-        // The server has another device's change under a name that this one gave, too.
+        // The server has another device's change under a timestamp that this device has used, too.
         meta::set_fingerprint(db, &total)?;
         reassign_node_id(db)?;
         total = meta::fingerprint(db)?;

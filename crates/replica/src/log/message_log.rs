@@ -1,11 +1,11 @@
-//! The log: every message that this device has made or received, as it is on the wire.
+//! Stores every message that this device has created or received, in its wire format.
 //!
 //! # Invariants
-//! - Each timestamp is in the log and in the fingerprint once, or in neither. What is set aside, as
-//!   the server does not take it, is in the log alone: nothing compares it.
-//! - A message changes only while no server has it, or when all of them do
+//! - Each timestamp is in the log and in the fingerprint once, or in neither. Messages that are set
+//!   aside, because the server rejects them, are only in the log: they are not compared.
+//! - A message changes only while no server has it, or when all of them change
 //!   (`message_log/rewrite.rs`).
-//! - Contents are as on the wire, sealed ones too: the fingerprint is over them.
+//! - Contents are as on the wire, including sealed ones, because the fingerprint covers them.
 
 mod message_state;
 pub(crate) mod rewrite;
@@ -31,33 +31,33 @@ use crate::capture::provisional_keys;
 use crate::error::{Error, Result};
 use crate::sql_value::timestamp;
 
-/// How a message came into the log.
+/// The origin of a message in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MessageOrigin {
-    /// Made here; the state has it already.
+    /// This device created the message; the row states include it already.
     Local,
-    /// From the server; to be merged.
+    /// The server sent the message; it waits to be merged.
     Remote,
 }
 
-/// What became of a received message.
+/// The result of appending a received message.
 pub(crate) enum AppendOutcome {
     New,
     Duplicate,
     /// The timestamp is known with another content.
     TimestampReused,
-    /// So it is, but for a content that does not open.
+    /// The timestamp is known, and the received content cannot be decoded.
     Rejected(RejectionReason),
-    /// The timestamp is known with a content that said more.
+    /// The message is known, and less is left of it than this file had.
     Erased(ErasedMessage),
 }
 
-/// Messages that are in memory together, and bytes of their contents.
+/// The maximum number of messages in memory together, and of their content bytes.
 const BATCH_COUNT_MAX: usize = 10_000;
 const BATCH_BYTES_MAX: usize = 8 << 20;
 
-/// The log, opened for changes: what goes through it is sealed and opened as the file's phrase
-/// says.
+/// The log, opened for changes. Contents are sealed and unsealed with the key of the file's
+/// recovery phrase.
 pub(crate) struct MessageLog<'a> {
     pub(crate) db: &'a Connection,
     codec: ContentCodec,
@@ -68,7 +68,7 @@ impl<'a> MessageLog<'a> {
         Ok(Self { db, codec: ContentCodec::load(db)? })
     }
 
-    /// Adds what was done here; the state is the caller's to change.
+    /// Adds a local change. The caller must update the row state.
     pub(crate) fn add_local(
         &self,
         timestamp: Timestamp,
@@ -83,7 +83,7 @@ impl<'a> MessageLog<'a> {
         Err(Error::CorruptMessage { timestamp: timestamp.to_string(), reason })
     }
 
-    /// Adds what the server sent, as it is.
+    /// Adds a message of the server, unchanged.
     pub(crate) fn add_remote(
         &self,
         message: &Message,
@@ -98,8 +98,9 @@ impl<'a> MessageLog<'a> {
             mark_sent(self.db, message.timestamp)?;
             return Ok(AppendOutcome::Duplicate);
         }
-        // Of two contents that both open, two devices made one each, unless one says less; one that
-        // does not open is some server's doing, and gives way to the true one.
+        // If both contents can be decoded, two devices created one each, unless something was
+        // erased from one. A content that cannot be decoded comes from a server and yields to the
+        // valid one.
         let known = Message { timestamp: message.timestamp, content: known.into() };
         let has_key = self.codec.has_key();
         match (self.codec.decode(message), self.codec.decode(&known)) {
@@ -115,7 +116,7 @@ impl<'a> MessageLog<'a> {
                 Ok(if is_whole { AppendOutcome::Erased(erased) } else { AppendOutcome::New })
             }
             (Err(refusal), _) if has_key => {
-                // It has something there; sending it another content would be refused.
+                // The server has a content for this timestamp and would reject another one.
                 mark_sent(self.db, message.timestamp)?;
                 Ok(AppendOutcome::Rejected(refusal))
             }
@@ -123,8 +124,8 @@ impl<'a> MessageLog<'a> {
         }
     }
 
-    /// Two contents of one message that can both be read: of one of them, or of each, something was
-    /// erased, or they were never the same message.
+    /// Handles two readable contents of one message: something was erased from one or both, or they
+    /// belong to different messages with one timestamp.
     fn meet(
         &self,
         (theirs, their_change): (&Message, Change),
@@ -154,7 +155,7 @@ impl<'a> MessageLog<'a> {
         Ok(AppendOutcome::Erased(ErasedMessage { timestamp, before: our_change, is_whole }))
     }
 
-    /// The message has the server's content, or one of which less is left than of that.
+    /// Replaces a message's content by the server's, or by one with less left than the server's.
     fn replace(&self, known: &Message, by: &Message, total: &mut Fingerprint) -> Result<()> {
         let key = by.timestamp.to_bytes();
         let sql = "UPDATE warren_message SET content = ?2, sent = 1 WHERE timestamp = ?1";
@@ -166,7 +167,7 @@ impl<'a> MessageLog<'a> {
         Ok(())
     }
 
-    /// The message that says this.
+    /// Encodes a change as a message.
     pub(crate) fn encode(&self, timestamp: Timestamp, change: &Change) -> Message {
         self.codec.encode(timestamp, change)
     }
@@ -175,7 +176,7 @@ impl<'a> MessageLog<'a> {
         self.codec.decode(message)
     }
 
-    /// The change of a message that is known to be in the log.
+    /// Returns the change of a message that must be in the log.
     pub(crate) fn change(&self, timestamp: Timestamp) -> Result<Change> {
         let damaged = |reason: &str| Error::CorruptMessage {
             timestamp: timestamp.to_string(),
@@ -188,7 +189,7 @@ impl<'a> MessageLog<'a> {
 }
 
 impl MessageLog<'_> {
-    /// Visits every change that the state has, in no order.
+    /// Visits every merged change, in no particular order.
     pub(crate) fn for_each_change(
         &self,
         mut visit: impl FnMut(Timestamp, Change) -> Result<()>,
@@ -210,7 +211,7 @@ impl MessageLog<'_> {
     }
 }
 
-/// Adds one message and its fingerprint; false if its timestamp is known.
+/// Inserts one message and adds its fingerprint. Returns false if its timestamp is known.
 fn insert(
     db: &Connection,
     message: &Message,
@@ -230,8 +231,8 @@ fn insert(
     Ok(inserted == 1)
 }
 
-/// The identity of every message that is not set aside, and the fingerprint of all: computed from the contents, whatever is
-/// recorded.
+/// Returns the id of every message that is not set aside, and the fingerprint of all, computed from
+/// the contents instead of recorded values.
 pub(crate) fn entries(db: &Connection) -> Result<(Vec<ReconcileEntry>, Fingerprint)> {
     let sql = format!("SELECT timestamp, content FROM warren_message WHERE sent <> {SET_ASIDE}");
     let mut statement = db.prepare_cached(&sql)?;
@@ -253,18 +254,18 @@ pub(crate) fn content(db: &Connection, timestamp: Timestamp) -> Result<Option<Ve
     Ok(db.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()?)
 }
 
-/// Whether there is a message that the state does not have yet.
+/// Returns whether a message waits to be merged.
 pub(crate) fn has_unmerged(db: &Connection) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM warren_message WHERE merge_state = 0)";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// The oldest messages that the state does not have yet.
+/// Returns the oldest messages that wait to be merged.
 pub(crate) fn unmerged_page(db: &Connection) -> Result<Vec<Message>> {
     page(db, "merge_state = 0", None, BATCH_COUNT_MAX, BATCH_BYTES_MAX)
 }
 
-/// Visits all messages that the state does not have yet, in order of time.
+/// Visits all messages that wait to be merged, in order of time.
 pub(crate) fn for_each_unmerged(
     db: &Connection,
     mut visit: impl FnMut(&Message) -> Result<()>,
@@ -289,7 +290,7 @@ fn page(
         "SELECT timestamp, content FROM warren_message
          WHERE {which} AND timestamp > ?1 ORDER BY timestamp LIMIT ?2"
     );
-    // Before every timestamp.
+    // An empty blob sorts before every timestamp.
     let after = after.map(|after| after.to_bytes().to_vec()).unwrap_or_default();
     let mut statement = db.prepare_cached(&sql)?;
     let count_max = i64::try_from(count_max).unwrap_or(i64::MAX);
@@ -307,22 +308,22 @@ fn page(
     Ok(page)
 }
 
-/// Notes that the state has every message up to `last`, the last one of an unmerged page. Nothing
-/// else writes to the log between reading the page and this: it is one transaction.
+/// Marks every message up to `last`, the last one of an unmerged page, as merged. Nothing else
+/// writes to the log between reading the page and this call: both are in one transaction.
 pub(crate) fn mark_merged(db: &Connection, last: Timestamp) -> Result<()> {
     let sql = "UPDATE warren_message SET merge_state = 1 WHERE merge_state = 0 AND timestamp <= ?1";
     db.prepare_cached(sql)?.execute([last.to_bytes()])?;
     Ok(())
 }
 
-/// Notes that a waiting message is no change here.
+/// Marks a waiting message as rejected.
 pub(crate) fn mark_rejected(db: &Connection, timestamp: Timestamp) -> Result<()> {
     let sql = format!("UPDATE warren_message SET merge_state = {REJECTED} WHERE timestamp = ?1");
     db.prepare_cached(&sql)?.execute([timestamp.to_bytes()])?;
     Ok(())
 }
 
-/// The messages that are no changes here, oldest first.
+/// Returns the rejected messages, oldest first.
 pub(crate) fn refused(db: &Connection) -> Result<Vec<Timestamp>> {
     let sql = format!(
         "SELECT timestamp FROM warren_message WHERE merge_state = {REJECTED} ORDER BY timestamp"
@@ -336,14 +337,14 @@ pub(crate) fn refused(db: &Connection) -> Result<Vec<Timestamp>> {
     Ok(timestamps)
 }
 
-/// How many messages are no changes here.
+/// Returns the number of rejected messages.
 pub(crate) fn rejected_count(db: &Connection) -> Result<u64> {
     let sql = format!("SELECT count(*) FROM warren_message WHERE merge_state = {REJECTED}");
     let count: i64 = db.query_row(&sql, [], |row| row.get(0))?;
     Ok(count.cast_unsigned())
 }
 
-/// The distinct beginnings of sealed contents that wait to be merged: version and key id.
+/// Returns the distinct headers (version and key id) of sealed contents that wait to be merged.
 pub(crate) fn unmerged_e2ee_headers(db: &Connection) -> Result<Vec<Vec<u8>>> {
     let sql = "SELECT DISTINCT substr(content, 1, 9) FROM warren_message
                WHERE merge_state = 0 AND substr(content, 1, 1) = x'02'";
@@ -352,16 +353,16 @@ pub(crate) fn unmerged_e2ee_headers(db: &Connection) -> Result<Vec<Vec<u8>>> {
     Ok(heads.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Whether one of the messages that wait to be merged, of the oldest, is a change here.
+/// Returns whether one of the oldest messages that wait to be merged can be decoded.
 pub(crate) fn can_decode_any_unmerged(db: &Connection, codec: &ContentCodec) -> Result<bool> {
     Ok(unmerged_page(db)?.iter().any(|message| codec.decode(message).is_ok()))
 }
 
-/// A message of which less is left than this file had.
+/// A message with less left than this file had.
 pub(crate) struct ErasedMessage {
     pub(crate) timestamp: Timestamp,
     pub(crate) before: Change,
-    /// Nothing is left of it.
+    /// Whether nothing is left of the message.
     pub(crate) is_whole: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Messages that a device has and cannot read.
+//! Counts the messages that a device has received and cannot read.
 
 use crdt::{Timestamp, UnsealError};
 use serde::Serialize;
@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 use super::content_codec::RejectionReason;
 use crate::inspect::json;
 
-/// Enough to look for them; a server that changes everything would else fill the screen.
+/// The number of timestamps that are reported. It suffices to find the cause, and a server that
+/// changes every message does not fill the screen.
 const TIMESTAMPS_COUNT_MAX: usize = 5;
 
 /// Received messages that cannot be used here. They stay in the log, so that their timestamps
@@ -47,7 +48,7 @@ impl RejectionCounts {
 }
 
 impl RejectedMessages {
-    /// All of them.
+    /// Returns the number of rejected messages.
     pub fn count(&self) -> u64 {
         self.by_reason.total()
     }

@@ -1,4 +1,4 @@
-//! A message gets another timestamp: everything that has the old one follows.
+//! Replaces a message's timestamp everywhere it is recorded.
 
 use crdt::{Change, Timestamp};
 use rusqlite::Connection;
@@ -29,7 +29,7 @@ pub(crate) fn replace_timestamp(
         row.replace_timestamp(old, new);
         save(db, &id, &row)?;
         if new < old {
-            // Something else may be the newest now.
+            // Another write may be the newest now.
             mark_dirty(db, &id, true)?;
         }
     }

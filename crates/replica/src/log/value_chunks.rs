@@ -1,12 +1,12 @@
-//! Large values: their bytes travel in chunks, each a message of its own, before the change that
+//! Splits large values into chunks, each of which is a message of its own, before the change that
 //! names them.
 //!
-//! So no message is larger than a proxy lets through, and a value that is written again, or a file
-//! that only grew, sends what is new.
+//! So no message exceeds the limit of a proxy, and if a value is written again, or a file grows,
+//! only new chunks are sent.
 //!
 //! # Invariants
-//! - A change that is made here names only chunks that are in the log.
-//! - What a chunk is named by is computed from its bytes, whoever sent it.
+//! - A change from this device names only chunks that are in the log.
+//! - The digest of a chunk is computed from its bytes, whoever sent it.
 
 use crdt::{
     CHUNK_BYTES, CellWrite, Change, ChunkDigest, Fingerprint, LargeValue, Timestamp, Value,
@@ -16,17 +16,17 @@ use rusqlite::{Connection, OptionalExtension};
 use super::message_log::MessageLog;
 use crate::error::Result;
 
-/// Bytes of a change's cells: above this, the largest travel in chunks.
+/// The bytes of a change's cells above which the largest cells are sent in chunks.
 const CHANGE_BYTES_MAX: usize = 4 * CHUNK_BYTES;
-/// Bytes of a row that can be put together: in a browser's tab memory ends sooner than SQLite's
-/// limit does.
+/// The maximum bytes of a row that can be assembled: a browser tab runs out of memory before
+/// SQLite's limit.
 const ROW_BYTES_MAX: u64 =
     if cfg!(target_family = "wasm") { 256 << 20 } else { crdt::VALUE_BYTES_MAX };
 
 pub(crate) const CHUNK_MISSING: &str = "part of a large value has not been received yet";
 
-/// Puts names of chunks into a change that is being made, in the place of its large values; returns
-/// the chunks that no message has yet.
+/// Replaces the large values of a new change by the digests of their chunks. Returns the chunks
+/// that are in no message yet.
 pub(crate) fn extract_chunks(db: &Connection, change: &mut Change) -> Result<Vec<Vec<u8>>> {
     let Change::Write { cells, .. } = change else { return Ok(Vec::new()) };
     let lengths = || cells.iter().map(|cell| length(&cell.value));
@@ -59,7 +59,7 @@ pub(crate) fn extract_chunks(db: &Connection, change: &mut Change) -> Result<Vec
     Ok(chunks)
 }
 
-/// Bytes that could travel in chunks.
+/// Returns the bytes of a value that could be sent in chunks.
 fn length(value: &Value) -> usize {
     match value {
         Value::Text(text) => text.len(),
@@ -79,7 +79,7 @@ pub(crate) fn add(
     log.add_local(timestamp, &Change::Chunk { bytes }, total)
 }
 
-/// Takes note of where a chunk is.
+/// Records which message contains a chunk.
 pub(crate) fn record_chunk(
     db: &Connection,
     digest: &ChunkDigest,
@@ -90,14 +90,14 @@ pub(crate) fn record_chunk(
     Ok(())
 }
 
-/// The message of a chunk has another name.
+/// Replaces the timestamp of a chunk's message.
 pub(crate) fn replace_timestamp(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
     let sql = "UPDATE warren_chunk SET timestamp = ?2 WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
     Ok(())
 }
 
-/// The message with a chunk was erased.
+/// Removes a chunk whose message was erased.
 pub(crate) fn forget(db: &Connection, timestamp: Timestamp) -> Result<()> {
     let sql = "DELETE FROM warren_chunk WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute([timestamp.to_bytes()])?;
@@ -111,7 +111,7 @@ fn find(db: &Connection, digest: &ChunkDigest) -> Result<Option<Timestamp>> {
     Ok(found.and_then(|bytes| Timestamp::from_bytes(&bytes).ok()))
 }
 
-/// The value with all its bytes, or `None` if some are not here.
+/// Returns the value with all its bytes, or `None` if some are missing.
 pub(crate) fn assemble_value(db: &Connection, value: &Value) -> Result<Option<Value>> {
     let Value::Large(large) = value else { return Ok(Some(value.clone())) };
     let log = MessageLog::open(db)?;
@@ -127,8 +127,8 @@ pub(crate) fn assemble_value(db: &Connection, value: &Value) -> Result<Option<Va
     Ok((bytes.len() as u64 == large.length).then(|| large.to_value(bytes)))
 }
 
-/// Puts the whole values of one row in the place of those that name chunks; why not, if that cannot
-/// be.
+/// Replaces the values of one row that name chunks by whole values. Returns the reason if this is
+/// impossible.
 pub(crate) fn assemble_row<'a>(
     db: &Connection,
     values: impl Iterator<Item = &'a mut Value>,
@@ -148,7 +148,7 @@ pub(crate) fn assemble_row<'a>(
     Ok(None)
 }
 
-/// Whether a value that is here is the one that a change names, perhaps by its chunks.
+/// Returns whether a value equals the one that a change names, perhaps by its chunks.
 pub(crate) fn is_same_value(here: &Value, named: &Value) -> bool {
     match named {
         Value::Large(large) => LargeValue::from_value(here).as_ref() == Some(large),

@@ -1,13 +1,13 @@
-//! Which values of a key a table stores as they are.
+//! Decides which key values a column stores without changing them.
 //!
-//! A row's name is its key's values with their storage classes. SQLite turns some values into
-//! others before it stores them (<https://sqlite.org/datatype3.html>, section 3): a row with such a
-//! key would not be found again under its name. Every device decides this the same way, by the
-//! declared type alone.
+//! A row's id consists of its key's values with their storage classes. SQLite converts some values
+//! before it stores them (<https://sqlite.org/datatype3.html>, section 3): a row with such a key
+//! would not be found again under its id. Every device decides this the same way, by the declared
+//! type alone.
 
 use crdt::Value;
 
-/// What a column's declared type does to values.
+/// The conversion of values that a column's declared type causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Affinity {
     /// Numbers become text.
@@ -16,13 +16,13 @@ pub(crate) enum Affinity {
     Numeric,
     /// Text that is a number, and integers, become reals.
     Real,
-    /// Nothing changes.
+    /// Values stay unchanged.
     None,
 }
 
 impl Affinity {
-    /// By the rules of section 3.1, in their order. `strict`: the table is declared STRICT, where
-    /// ANY changes nothing.
+    /// Applies the rules of section 3.1 in their order. `strict` means that the table is declared
+    /// STRICT, where ANY changes nothing.
     pub(crate) fn from_declared_type(declared_type: &str, strict: bool) -> Self {
         let declared = declared_type.to_ascii_uppercase();
         let has = |part: &str| declared.contains(part);
@@ -41,12 +41,12 @@ impl Affinity {
         }
     }
 
-    /// Whether a column of a key stores the value, and stores it as it is.
+    /// Returns whether a key column stores the value, and stores it unchanged.
     pub(crate) fn preserves(self, value: &Value) -> bool {
         match (self, value) {
             // No device gives a row such a key.
             (_, Value::Null | Value::Large(_) | Value::Erased) => false,
-            // SQLite stores NaN as NULL, and does not tell the two zeros apart.
+            // SQLite stores NaN as NULL, and does not distinguish the two zeros.
             (_, Value::Real(real)) if real.is_nan() || is_negative_zero(*real) => false,
             (_, Value::Blob(_) | Value::TextBytes(_)) | (Self::None, _) => true,
             (Self::Text, Value::Text(_)) => true,
@@ -63,7 +63,8 @@ fn is_negative_zero(real: f64) -> bool {
     real == 0.0 && real.is_sign_negative()
 }
 
-/// Whether it is an integer of 64 bits, but for the smallest and the largest (`sqlite3VdbeIntegerAffinity`).
+/// Returns whether a real is an integer of 64 bits other than the smallest and the largest
+/// (`sqlite3VdbeIntegerAffinity`).
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "compared after")]
 #[expect(clippy::float_cmp, reason = "the very same number is meant")]
 fn is_whole(real: f64) -> bool {
@@ -71,8 +72,8 @@ fn is_whole(real: f64) -> bool {
     integer as f64 == real && integer != i64::MIN && integer != i64::MAX
 }
 
-/// Whether SQLite takes all of a text for a number: spaces, a sign, digits with or without a point,
-/// an exponent, spaces.
+/// Returns whether SQLite treats all of a text as a number: spaces, a sign, digits with or without
+/// a point, an exponent, spaces.
 fn is_number(text: &str) -> bool {
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\x0b' | '\x0c' | '\r');
     let text = text.trim_matches(is_space);

@@ -1,8 +1,8 @@
-//! The default of a column, from the text in its table's SQL.
+//! Parses the default of a column from the text in its table's SQL.
 
 use crdt::{ColumnDefault, Value};
 
-/// A default as SQLite tells it.
+/// Parses a default in the form in which SQLite reports it.
 pub(crate) fn parse(text: &str) -> ColumnDefault {
     match text.to_ascii_uppercase().as_str() {
         "CURRENT_TIME" => ColumnDefault::Time,
@@ -27,7 +27,7 @@ fn number(text: &str) -> Option<Value> {
     if is_number { integer().or_else(real) } else { None }
 }
 
-/// `'it''s'`, or `x'00ff'`. A name in double quotes is a text there, too, where SQLite lets it be.
+/// Parses `'it''s'` or `x'00ff'`. A name in double quotes is a text, too, where SQLite allows it.
 fn quoted(text: &str) -> Option<Value> {
     let inner = |quote: char| {
         let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;

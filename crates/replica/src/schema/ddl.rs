@@ -1,11 +1,10 @@
-//! SQL of declarations that came from other devices: written here, from data.
+//! Writes the SQL for declarations of other devices, from data.
 //!
 //! # Invariants
-//! - Every name is quoted, every type is one of a closed grammar and quoted, every value is a
-//!   literal: whatever a declaration says, it makes one table of that name, or its indexes, or
-//!   nothing.
-//! - Foreign keys are checked at the end of a transaction: which order a program of another device
-//!   writes in is not known here.
+//! - Every name is quoted, every type is one of a closed grammar and quoted, and every value is a
+//!   literal: any declaration creates one table of that name, or its indexes, or nothing.
+//! - Foreign keys are checked at the end of a transaction, because the order in which another
+//!   device's program writes is unknown here.
 
 use crdt::{
     Collation, ColumnDeclaration, ColumnDefault, ForeignKeyDeclaration, IndexDeclaration,
@@ -17,10 +16,10 @@ use super::affinity::Affinity;
 use super::tracked_table::is_internal;
 use crate::sql_value::to_literal;
 
-/// Bytes of a type's name; the longest in use are some thirty.
+/// The maximum bytes of a type's name; the longest in use have some thirty.
 const TYPE_BYTES_MAX: usize = 100;
 
-/// Why no table can be made of a declaration, if that is so.
+/// Returns the reason why no table can be created from a declaration, if there is one.
 pub(crate) fn why_not_creatable(
     table: &str,
     declaration: &TableDeclaration,
@@ -44,7 +43,7 @@ pub(crate) fn why_not_creatable(
     }
 }
 
-/// `CREATE TABLE`
+/// Returns the `CREATE TABLE` statement.
 pub(crate) fn create_table(table: &str, declaration: &TableDeclaration) -> String {
     let key = &declaration.key[..];
     let columns = declaration.columns.iter().enumerate().map(|(place, column)| {
@@ -80,7 +79,7 @@ pub(crate) fn create_table(table: &str, declaration: &TableDeclaration) -> Strin
     )
 }
 
-/// `CREATE INDEX`, once for each index that has a name.
+/// Returns a `CREATE INDEX` statement for each index that has a name.
 pub(crate) fn create_indexes(
     table: &str,
     declaration: &TableDeclaration,
@@ -93,8 +92,8 @@ pub(crate) fn create_indexes(
     })
 }
 
-/// `ALTER TABLE … ADD COLUMN`, as far as SQLite can: rows that are there get the default, so it is
-/// no time, and not the name of another row.
+/// Returns the `ALTER TABLE … ADD COLUMN` statement, as far as SQLite supports it. Existing rows
+/// get the default, so it is neither a time nor a reference to another row.
 pub(crate) fn add_column(
     table: &str,
     column: &ColumnDeclaration,
@@ -114,7 +113,7 @@ pub(crate) fn add_column(
     )
 }
 
-/// Name, type, collation.
+/// Returns the name, type and collation of a column.
 fn column_definition(column: &ColumnDeclaration) -> String {
     let declared_type = match type_name(&column.declared_type) {
         "" => String::new(),
@@ -127,7 +126,8 @@ fn column_definition(column: &ColumnDeclaration) -> String {
     format!("{}{declared_type}{collation}", quote_identifier(&column.name))
 }
 
-/// NOT NULL and DEFAULT. Where the default stays with other devices, rows come without a value.
+/// Returns the NOT NULL and DEFAULT clauses. If the default is an expression, which stays with
+/// other devices, rows are inserted without a value, so NOT NULL is left out.
 fn column_constraints(column: &ColumnDeclaration) -> String {
     let not_null = if column.is_not_null { " NOT NULL" } else { "" };
     let default = match &column.default {
@@ -170,8 +170,8 @@ fn index_columns(declaration: &TableDeclaration, index: &IndexDeclaration) -> St
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// The type if it is words, perhaps with one or two numbers in brackets, as SQLite's grammar has
-/// it; else one that treats values the same way.
+/// Returns the declared type if it consists of words, optionally followed by one or two numbers in
+/// parentheses, as in SQLite's grammar. Otherwise returns a type with the same affinity.
 fn type_name(declared: &str) -> &str {
     let (words, numbers) = match declared.split_once('(') {
         Some((words, rest)) => (words, rest.strip_suffix(')')),

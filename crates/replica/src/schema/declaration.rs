@@ -1,8 +1,9 @@
-//! Declarations: this file's tables as data for other devices, and other devices' as one.
+//! Converts this file's tables to declarations, and merges the declarations of all devices.
 //!
 //! # Invariants
-//! - The merged declarations of a table depend only on the set of messages: of those with one primary
-//!   key the newest one, and the columns that only older ones have, each as the newest of those says.
+//! - The merged declarations of a table depend only on the set of messages. Of those with one
+//!   primary key, the newest counts. It gets the columns that only older ones have, each from the
+//!   newest of those.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ use crate::log::message_log::MessageLog;
 use crate::row_id::RowId;
 use crate::sql_value::timestamp;
 
-/// The declaration of a table of this file.
+/// Reads the declaration of a table of this file.
 pub(crate) fn read(db: &Connection, declared: &DeclaredTable) -> Result<TableDeclaration> {
     let traits = TableOptions::read(db, &declared.name)?;
     let (indexes, other_indexes) = indexes(db, declared)?;
@@ -36,7 +37,7 @@ pub(crate) fn read(db: &Connection, declared: &DeclaredTable) -> Result<TableDec
             default: column.default.as_deref().map(column_default::parse),
         });
     }
-    // SQLite tells the last one first.
+    // SQLite lists foreign keys from the last to the first.
     let references =
         sqlite_schema::foreign_keys(db, &declared.name)?.into_iter().rev().map(|key| {
             let columns =
@@ -70,7 +71,7 @@ fn column_index(declared: &DeclaredTable, name: &str) -> Option<usize> {
     declared.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
 }
 
-/// What SQLite tells of a table as a whole, and not of its columns.
+/// The properties of a table as a whole.
 struct TableOptions {
     is_autoincrement: bool,
     is_strict: bool,
@@ -96,8 +97,8 @@ fn collation(db: &Connection, table: &str, column: &str) -> Result<Collation> {
     Ok(name.and_then(Collation::from_name).unwrap_or_default())
 }
 
-/// The indexes over all rows and of columns as they are, but for the primary key's; and the names of
-/// other UNIQUE ones.
+/// Returns the indexes over all rows that consist of columns, except the primary key's, and the
+/// names of other UNIQUE indexes.
 fn indexes(
     db: &Connection,
     declared: &DeclaredTable,
@@ -119,7 +120,8 @@ fn indexes(
     Ok((indexes, others))
 }
 
-/// `None` if one is an expression, or compared as SQLite alone does not.
+/// Returns the columns of an index, or `None` if one is an expression or has a collation that is
+/// not built into SQLite.
 fn index_columns(
     declared: &DeclaredTable,
     columns: &[IndexKeyColumn],
@@ -131,7 +133,7 @@ fn index_columns(
     columns.iter().map(column).collect()
 }
 
-/// Takes note of a declaration that is in the log.
+/// Records a declaration that is in the log.
 pub(crate) fn record_declaration(
     names: &mut NameResolver<'_>,
     table: &str,
@@ -147,26 +149,26 @@ pub(crate) fn record_declaration(
     Ok(())
 }
 
-/// Gives a declaration another name.
+/// Replaces the timestamp of a recorded declaration.
 pub(crate) fn replace_timestamp(db: &Connection, old: Timestamp, new: Timestamp) -> Result<()> {
     let sql = "UPDATE warren_declaration SET timestamp = ?2 WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute((old.to_bytes(), new.to_bytes()))?;
     Ok(())
 }
 
-/// The message that declared a table was erased.
+/// Removes a declaration whose message was erased.
 pub(crate) fn forget(db: &Connection, timestamp: Timestamp) -> Result<()> {
     let sql = "DELETE FROM warren_declaration WHERE timestamp = ?1";
     db.prepare_cached(sql)?.execute([timestamp.to_bytes()])?;
     Ok(())
 }
 
-/// The newest declaration of a table, if any is known.
+/// Returns the newest declaration of a table, if any is known.
 pub(crate) fn newest(log: &MessageLog<'_>, table: i64) -> Result<Option<TableDeclaration>> {
     Ok(declarations(log, table, 1)?.pop().map(|(_, declaration)| declaration))
 }
 
-/// The newest declaration of a table by each device.
+/// Returns the newest declaration of a table by each device.
 pub(crate) fn other_devices(
     log: &MessageLog<'_>,
     table: i64,
@@ -178,7 +180,7 @@ pub(crate) fn other_devices(
     Ok(newest)
 }
 
-/// The newest declarations of a table, newest first.
+/// Returns the newest declarations of a table, newest first.
 fn declarations(
     log: &MessageLog<'_>,
     table: i64,
@@ -198,12 +200,13 @@ fn declarations(
     Ok(declarations)
 }
 
-/// Declarations of one table that are looked at, and rows whose keys say which of them is meant.
+/// The maximum number of declarations of a table that are read, and of rows whose keys decide which
+/// declaration fits.
 const DECLARATIONS_COUNT_MAX: u32 = 64;
 const ROWS_COUNT_MAX: u32 = 1_000;
 
-/// What all devices' declarations of a table say together, once for each primary key that one of them
-/// has: first the one that most of the known rows have, then the one that was declared last.
+/// Merges all devices' declarations of a table into one for each primary key. The first one fits
+/// most of the known rows; among equals, the newest is first.
 pub(crate) fn merged_declarations(
     log: &MessageLog<'_>,
     table: i64,
@@ -221,7 +224,7 @@ pub(crate) fn merged_declarations(
         let fitting = |declaration: &TableDeclaration| {
             keys.iter().filter(|key| key_fits(declaration, key)).count()
         };
-        // Stable: among equals the newest stays first.
+        // The sort is stable: among equals the newest stays first.
         merged.sort_by_cached_key(|declaration| std::cmp::Reverse(fitting(declaration)));
     }
     Ok(merged)
@@ -240,7 +243,7 @@ fn has_same_key(one: &TableDeclaration, other: &TableDeclaration) -> bool {
     one.key.len() == other.key.len() && key_columns(one).zip(key_columns(other)).all(is_same)
 }
 
-/// The columns that only the older one has.
+/// Adds the columns that only the older declaration has.
 fn add_columns(newer: &mut TableDeclaration, older: TableDeclaration) {
     for column in older.columns {
         let is_known = |known: &ColumnDeclaration| known.name.eq_ignore_ascii_case(&column.name);

@@ -1,6 +1,6 @@
-//! What a declaration leaves out, since it is SQL: triggers, views, CHECKs, generated columns and
-//! UNIQUE indexes that are no lists of columns. Other devices get the names, so that each can say
-//! what its tables lack.
+//! Lists the parts of a table that a declaration leaves out, because they are SQL: triggers, views,
+//! CHECKs, generated columns, and UNIQUE indexes that are not lists of columns. Other devices get
+//! the names, so that each can report what its tables lack.
 
 use crdt::{LeftOut, LeftOutKind};
 use rusqlite::Connection;
@@ -8,13 +8,14 @@ use sqlite_schema::{ColumnSchema, SchemaObjectKind, is_blank, tokens, unquote};
 
 use crate::error::Result;
 
-/// Names that are sent of one table, or listed: fewer than a list of Format 2 may have.
+/// The maximum number of names that are sent for one table, or listed. It is less than a list of
+/// Format 2 may have.
 pub(crate) const NAMES_COUNT_MAX: usize = 1_000;
-/// Of the expression of a CHECK, which is sent for people to read.
+/// The maximum length of a CHECK's expression, which is sent for people to read.
 const EXPRESSION_CHARS_MAX: usize = 200;
 
-/// What the declaration of a table of this file leaves out; `indexes` are its UNIQUE indexes that a
-/// declaration cannot have.
+/// Returns the parts of a table that its declaration leaves out; `indexes` are its UNIQUE indexes
+/// that a declaration cannot contain.
 pub(crate) fn read(db: &Connection, table: &str, indexes: Vec<String>) -> Result<Vec<LeftOut>> {
     let mut left_out = triggers_and_views(db, table)?;
     let mut add = |kind, names: Vec<String>| {
@@ -28,7 +29,7 @@ pub(crate) fn read(db: &Connection, table: &str, indexes: Vec<String>) -> Result
     Ok(left_out)
 }
 
-/// The table's triggers, and the views that name it.
+/// Returns the table's triggers, and the views that name it.
 fn triggers_and_views(db: &Connection, table: &str) -> Result<Vec<LeftOut>> {
     let sql = "SELECT type = 'view', name, tbl_name, sql FROM sqlite_schema
                WHERE type IN ('trigger', 'view') AND sql IS NOT NULL
@@ -48,12 +49,12 @@ fn triggers_and_views(db: &Connection, table: &str) -> Result<Vec<LeftOut>> {
     Ok(left_out)
 }
 
-/// What may be a table's name in a statement, without its quotes.
+/// Returns the tokens of a statement that may be a table's name, without quotes.
 fn names(sql: &str) -> Vec<&str> {
     tokens(sql).into_iter().map(unquote).collect()
 }
 
-/// The expressions of a table's CHECKs, with one space where there was any, and no comments.
+/// Returns the expressions of a table's CHECKs, without comments, with blanks as one space.
 fn checks(sql: &str) -> Vec<String> {
     let tokens: Vec<_> =
         tokens(sql).into_iter().map(|token| if is_blank(token) { " " } else { token }).collect();

@@ -1,4 +1,4 @@
-//! Constraints of other devices' tables that this file's tables do not have.
+//! Finds the constraints of other devices' tables that this file's tables lack.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::log::message_log::MessageLog;
 use crate::meta;
 
-/// The constraints that other devices' tables have and this file's have not.
+/// Returns the constraints that other devices' tables have and this file's lack.
 pub(crate) fn missing_constraints(
     db: &Connection,
     tables: &[TrackedTable],
@@ -27,7 +27,7 @@ pub(crate) fn missing_constraints(
         let own = declaration::read(db, &declared)?.left_out;
         let mut known: BTreeSet<_> = own.iter().map(folded).collect();
         let mut others = match declaration::other_devices(&log, table.id) {
-            // What the log lacks, the next sync brings.
+            // The next sync fetches what the log lacks.
             Err(Error::CorruptMessage { .. }) => continue,
             others => others?,
         };
@@ -62,7 +62,7 @@ fn kind_name<S: Serializer>(kind: &LeftOutKind, to: S) -> std::result::Result<S:
 }
 
 impl MissingConstraint {
-    /// The constraint in words, without its table.
+    /// Returns the constraint in words, without its table.
     pub fn description(&self) -> String {
         LeftOut { kind: self.kind, name: self.name.clone() }.to_string()
     }

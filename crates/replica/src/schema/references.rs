@@ -1,5 +1,4 @@
-//! Which columns hold the keys of which counting table, and what becomes of them when rows of that
-//! table get other keys.
+//! Finds the columns that refer to auto keys, and updates them when rows get new keys.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,11 +8,11 @@ use sqlite_schema::{ForeignKeySchema, quote_identifier};
 use super::tracked_table::{self, TrackedTable};
 use crate::error::Result;
 
-/// The keys that rows get, by table and old key.
+/// The new keys of rows, by table and old key.
 pub(crate) type NewKeys = HashMap<i64, BTreeMap<i64, i64>>;
 
-/// Which columns hold keys of which counting table, whether directly or of a table whose own key
-/// does.
+/// The columns that hold auto keys, with the table of those keys: directly, or as keys of a table
+/// whose own key holds them.
 pub(crate) struct KeyReferences {
     targets: HashMap<(i64, String), i64>,
 }
@@ -26,7 +25,7 @@ impl KeyReferences {
         references
     }
 
-    /// Whether one was found that was not known.
+    /// Adds the columns of one table. Returns whether a new one was found.
     fn add(&mut self, table: &TrackedTable, tables: &[TrackedTable]) -> bool {
         let before = self.targets.len();
         for ForeignKeySchema { columns, parent, parent_columns, .. } in &table.foreign_keys {
@@ -44,13 +43,14 @@ impl KeyReferences {
         self.targets.len() > before
     }
 
-    /// The counting table whose keys the column holds.
+    /// Returns the table with auto keys whose keys the column holds.
     pub(crate) fn target(&self, table: i64, column: &str) -> Option<i64> {
         self.targets.get(&(table, column.to_ascii_lowercase())).copied()
     }
 }
 
-/// Puts new keys into tables that do not sync; what SQLite refuses there stays as it is.
+/// Replaces keys in tables that do not sync; rows for which SQLite rejects the update stay
+/// unchanged.
 pub(crate) fn update_untracked_tables(
     db: &Connection,
     tables: &[TrackedTable],
@@ -81,7 +81,7 @@ pub(crate) fn update_untracked_tables(
     Ok(())
 }
 
-/// Each new key is given before it would be taken for an old one.
+/// Orders the moves so that a key is assigned to a row only after its old holder got a new one.
 fn in_order(moved: &BTreeMap<i64, i64>) -> Vec<(i64, i64)> {
     let (mut order, mut seen) = (Vec::with_capacity(moved.len()), BTreeSet::new());
     for &first in moved.keys() {

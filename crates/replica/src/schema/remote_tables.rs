@@ -1,12 +1,12 @@
-//! Adopting: creates the tables and columns that other devices declared and this file lacks.
+//! Creates the tables and columns that other devices declared and this file lacks.
 //!
-//! `warren clone` and `sync --create-missing` do it; otherwise what is not known here is kept and shown when
-//! the program that owns the file creates it.
+//! `warren clone` and `sync --create-missing` do so. Otherwise unknown tables and columns are
+//! stored, and become visible when the program that owns the file creates them.
 //!
 //! # Invariants
-//! - No statement of another device runs here: `ddl` writes them, from data.
-//! - What one table is like is no reason to stop: what SQLite does not take is told as a conflict,
-//!   and tried again at the next sync.
+//! - No statement of another device runs here: `ddl` writes the statements, from data.
+//! - A single table never stops the sync: if SQLite rejects a declaration, this is reported as a
+//!   conflict and tried again at the next sync.
 
 use std::collections::BTreeSet;
 
@@ -20,18 +20,18 @@ use crate::error::{Error, Result};
 use crate::log::message_log::MessageLog;
 use crate::tracking;
 
-/// What became of the declarations.
+/// The result of creating declared tables and columns.
 #[derive(Debug, Default)]
 pub(crate) struct CreatedTables {
-    /// What was created, for people.
+    /// The created tables and columns, described for people.
     pub(crate) created: Vec<String>,
-    /// What could not be.
+    /// The tables and columns that could not be created.
     pub(crate) schema_conflicts: Vec<SchemaConflict>,
-    /// What the tables that were created lack, since it is SQL of the files that have it.
+    /// The parts that the created tables lack, because they are SQL in the files that have them.
     pub(crate) left_out: BTreeSet<LeftOut>,
 }
 
-/// Creates what is missing.
+/// Creates the tables and columns that this file lacks.
 pub(crate) fn create_remote_tables(db: &Connection) -> Result<CreatedTables> {
     let log = MessageLog::open(db)?;
     let sql = "SELECT id, name, tracked FROM warren_table
@@ -51,13 +51,13 @@ pub(crate) fn create_remote_tables(db: &Connection) -> Result<CreatedTables> {
             }
             Some(_) => continue,
         }
-        // What was adopted is known to whom it came from.
+        // The devices that declared the table know its declaration already.
         db.execute("UPDATE warren_table SET declaration_pending = 0 WHERE id = ?1", [id])?;
     }
     Ok(created)
 }
 
-/// Whether they have the same primary key.
+/// Returns whether a table and a declaration have the same primary key.
 fn has_matching_key(here: &DeclaredTable, wanted: &TableDeclaration) -> bool {
     let names = wanted.key.iter().map(|place| &wanted.columns[*place].name);
     let key = here.key();
@@ -66,7 +66,7 @@ fn has_matching_key(here: &DeclaredTable, wanted: &TableDeclaration) -> bool {
 }
 
 impl CreatedTables {
-    /// Creates the table from the first of its declarations that SQLite takes.
+    /// Creates the table from the first of its declarations that SQLite accepts.
     fn create(&mut self, db: &Connection, name: &str, wanted: &[TableDeclaration]) -> Result<()> {
         let mut conflict = None;
         for wanted in wanted {
@@ -118,7 +118,8 @@ fn declaration_conflict(table: &str, reason: String) -> SchemaConflict {
     }
 }
 
-/// Does all of it or nothing. `Err` within: SQLite refuses.
+/// Runs `work` in a savepoint. The inner `Err` is the reason why SQLite rejects it; then it is
+/// rolled back.
 fn in_savepoint(
     db: &Connection,
     work: impl FnOnce(&Connection) -> Result<String>,
@@ -143,7 +144,7 @@ fn create(db: &Connection, name: &str, wanted: &TableDeclaration) -> Result<Stri
     }
     db.execute(&ddl::create_table(name, wanted), [])?;
     for sql in ddl::create_indexes(name, wanted) {
-        // Without an index the table is the same, unless it is UNIQUE.
+        // A table without one of its indexes is still the same, unless the index is UNIQUE.
         if let Err(error) = db.execute(&sql, []) {
             schema_conflict::rejection_text(error.into())?;
         }

@@ -1,4 +1,4 @@
-//! Tables that cannot be as other devices have them, each with the reason:
+//! Records the tables that cannot be the same as on other devices, with reasons, in
 //! `warren_schema_conflict`.
 
 use rusqlite::{Connection, ErrorCode};
@@ -31,7 +31,7 @@ impl SchemaConflictKind {
     const ALL: [Self; 4] =
         [Self::Unwritable, Self::DeclarationRejected, Self::KeyMismatch, Self::NullKey];
 
-    /// As it is stored.
+    /// Returns the stored name of the kind.
     fn name(self) -> &'static str {
         match self {
             Self::Unwritable => "unwritable",
@@ -53,8 +53,8 @@ pub struct SchemaConflict {
     pub reason: String,
 }
 
-/// SQLite's words, if it refuses for what a table or a statement is like. An error if it is about
-/// the file or the machine.
+/// Returns SQLite's message if it rejects a table's schema or a statement, and the error if it
+/// concerns the file or the machine.
 pub(crate) fn rejection_text(error: Error) -> Result<String> {
     match error {
         Error::Untrackable { reason, .. } => Ok(reason),
@@ -73,7 +73,7 @@ fn is_schema_error(code: ErrorCode) -> bool {
     matches!(code, Code::ConstraintViolation | Code::TypeMismatch | Code::TooBig | Code::Unknown)
 }
 
-/// The tracked tables whose newest declaration has another key.
+/// Returns the tracked tables whose newest declaration has another primary key.
 pub(crate) fn key_mismatches(
     db: &Connection,
     tables: &[TrackedTable],
@@ -103,7 +103,7 @@ pub(crate) fn key_mismatches(
     Ok(conflicts)
 }
 
-/// The tables with rows that have no name.
+/// Returns the tables that have rows with NULL in the primary key.
 pub(crate) fn tables_with_null_keys(
     db: &Connection,
     tables: &[TrackedTable],
@@ -126,7 +126,7 @@ pub(crate) fn tables_with_null_keys(
     Ok(conflicts)
 }
 
-/// Records these in the place of all others.
+/// Replaces all recorded conflicts.
 pub(crate) fn replace(db: &Connection, conflicts: &[SchemaConflict]) -> Result<()> {
     db.execute("DELETE FROM warren_schema_conflict", [])?;
     let mut insert = db.prepare_cached("INSERT INTO warren_schema_conflict VALUES (?1, ?2, ?3)")?;
@@ -136,7 +136,7 @@ pub(crate) fn replace(db: &Connection, conflicts: &[SchemaConflict]) -> Result<(
     Ok(())
 }
 
-/// Those that the last sync recorded.
+/// Returns the conflicts that the last sync recorded.
 pub(crate) fn all(db: &Connection) -> Result<Vec<SchemaConflict>> {
     let mut statement =
         db.prepare("SELECT table_name, kind, reason FROM warren_schema_conflict ORDER BY rowid")?;

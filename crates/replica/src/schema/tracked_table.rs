@@ -1,10 +1,11 @@
-//! A user's table: what SQLite says of it, and what was noted when it was tracked.
+//! Describes a user's table: its schema in SQLite, and the columns recorded when it was tracked.
 //!
 //! # Invariants
-//! - While a TEMP table hides a tracked table, no table is written to and no change gets a timestamp
-//!   ([`check_not_shadowed`]).
-//! - A [`TrackedTable`]'s columns stand in the order of `warren_column.position`: the order of the
-//!   mask that the triggers write. Places are given once; a later column gets the next one.
+//! - While a TEMP table hides a tracked table, no table is written to and no change gets a
+//!   timestamp ([`check_not_shadowed`]).
+//! - The columns of a [`TrackedTable`] are in the order of `warren_column.position`, which is the
+//!   order of the mask that the triggers write. A position is assigned once; a later column gets
+//!   the next one.
 
 use crdt::{ColumnId, Value};
 use rusqlite::{Connection, params_from_iter};
@@ -19,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::row_id::RowId;
 use crate::sql_value::{BoundValue, read, to_literal};
 
-/// A table as SQLite declares it; generated columns are left out: every device computes its own.
+/// A table as SQLite declares it. Generated columns are left out: every device computes its own.
 #[derive(Clone, Debug)]
 pub(crate) struct DeclaredTable {
     pub(crate) name: String,
@@ -27,8 +28,8 @@ pub(crate) struct DeclaredTable {
 }
 
 impl DeclaredTable {
-    /// `None` if there is no such table. The name is the one that was declared, whatever the case
-    /// of `name`.
+    /// Reads a table, or returns `None` if it does not exist. The name gets its declared spelling,
+    /// whatever the case of `name`.
     pub(crate) fn read(db: &Connection, name: &str) -> Result<Option<Self>> {
         let entry = sqlite_schema::table(db, name)?.filter(|entry| entry.kind != TableKind::View);
         let Some(TableEntry { name, .. }) = entry else { return Ok(None) };
@@ -37,7 +38,7 @@ impl DeclaredTable {
         Ok(Some(Self { name, columns }))
     }
 
-    /// The primary key's columns in the key's order.
+    /// Returns the primary key's columns in the key's order.
     pub(crate) fn key(&self) -> Vec<&ColumnSchema> {
         key_columns(&self.columns)
     }
@@ -47,28 +48,29 @@ impl DeclaredTable {
     }
 }
 
-/// A captured column.
+/// A column that the triggers capture: any column outside the primary key.
 #[derive(Clone, Debug)]
 pub(crate) struct CapturedColumn {
     pub(crate) id: ColumnId,
     pub(crate) name: String,
-    /// What a migration has written to every row.
+    /// The value that a migration has written to every row.
     pub(crate) fill: Option<Value>,
 }
 
-/// A tracked table.
+/// A table whose changes are captured and synced.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrackedTable {
     pub(crate) id: i64,
     pub(crate) name: String,
     pub(crate) key: Vec<String>,
-    /// Whether it has auto keys: SQLite gives a row that comes without one the next.
+    /// Whether the table has auto keys: SQLite assigns the next key to a row that is inserted
+    /// without one.
     pub(crate) has_auto_key: bool,
-    /// Whether it never gives a key again that a row once had (`AUTOINCREMENT`).
+    /// Whether the table never reuses the key of a deleted row (`AUTOINCREMENT`).
     pub(crate) autoincrement: bool,
-    /// Those of the key's columns that may be NULL: such a row has no name that devices could share.
+    /// The key columns that may be NULL. A row with NULL there has no id that devices could share.
     pub(crate) nullable: Vec<String>,
-    /// Of the key's columns.
+    /// The affinities of the key columns.
     key_affinities: Vec<Affinity>,
     pub(crate) columns: Vec<CapturedColumn>,
     pub(crate) uniques: UniqueIndexes,
@@ -76,7 +78,7 @@ pub(crate) struct TrackedTable {
 }
 
 impl TrackedTable {
-    /// All tracked tables, in the order in which they were tracked.
+    /// Returns all tracked tables, in the order in which they were tracked.
     pub(crate) fn all(db: &Connection) -> Result<Vec<Self>> {
         let sql = "SELECT id, name FROM warren_table WHERE tracked = 1 ORDER BY id";
         let mut statement = db.prepare_cached(sql)?;
@@ -107,7 +109,7 @@ impl TrackedTable {
         Ok(table)
     }
 
-    /// Reads what SQLite says of the table.
+    /// Fills in the fields that SQLite's schema determines.
     fn load_schema(&mut self, db: &Connection, schema: &TableSchema) -> Result<()> {
         let key = schema.key_columns();
         let affinity = |column: &&ColumnSchema| {
@@ -123,7 +125,7 @@ impl TrackedTable {
             self.nullable = nullable.map(|column| column.name.clone()).collect();
         }
         for key in sqlite_schema::foreign_keys(db, &self.name)? {
-            // SQLite takes a key to a table that is not there, or has no such columns.
+            // SQLite accepts a foreign key to a table that does not exist, or lacks such columns.
             if DeclaredTable::read(db, &key.parent)?.is_some_and(|parent| fits(&key, &parent)) {
                 self.foreign_keys.push(key);
             }
@@ -131,7 +133,7 @@ impl TrackedTable {
         Ok(())
     }
 
-    /// Why these values are no key of this table, if they are none.
+    /// Returns the reason why these values cannot be a key of this table, if they cannot.
     pub(crate) fn key_mismatch(&self, key: &[Value]) -> Option<String> {
         if key.len() != self.key.len() {
             let (here, there) = (self.key.len(), key.len());
@@ -145,35 +147,35 @@ impl TrackedTable {
         Some(format!("column {column} cannot store {value} without changing it"))
     }
 
-    /// The values of a row's key, if the table can have it.
+    /// Returns the values of a row's key, if the table can store it.
     pub(crate) fn key_of(&self, id: &RowId) -> Result<Option<Vec<Value>>> {
         let key = id.key_values()?;
         Ok(self.key_mismatch(&key).is_none().then_some(key))
     }
 
-    /// A condition on the columns of `row` (`new.`, or nothing): the row has a name.
+    /// Returns an SQL condition that no key column of `row` (`new.` or empty) is NULL.
     pub(crate) fn key_not_null_sql(&self, row: &str) -> String {
         let one = |column: &String| format!("{row}{} IS NOT NULL", quote_identifier(column));
         let all: Vec<_> = self.nullable.iter().map(one).collect();
         if all.is_empty() { "1".to_owned() } else { all.join(" AND ") }
     }
 
-    /// The contrary, in a form that the key's index serves.
+    /// Returns the opposite condition, in a form that the key's index serves.
     pub(crate) fn key_null_sql(&self) -> String {
         let all: Vec<_> =
             self.nullable.iter().map(|c| format!("{} IS NULL", quote_identifier(c))).collect();
         if all.is_empty() { "0".to_owned() } else { all.join(" OR ") }
     }
 
-    /// `"a" = ?1 AND …`, exact also where the key's index is not.
+    /// Returns `"a" = ?1 AND …`, which is exact even if the key's index is not.
     pub(crate) fn key_condition(&self) -> String {
         self.key_condition_from(1)
     }
 
-    /// The same, from this parameter on.
+    /// Returns the condition of [`Self::key_condition`] with parameters from number `first` on.
     pub(crate) fn key_condition_from(&self, first: usize) -> String {
         let value = |place| format!("?{}", first + place);
-        // A comparison that can use the key's index, which need not tell keys apart.
+        // This comparison can use the key's index, which need not distinguish all keys.
         let one = |(place, column): (usize, &String)| {
             format!("{} = {}", quote_identifier(column), value(place))
         };
@@ -181,7 +183,7 @@ impl TrackedTable {
         format!("{} AND {}", all.join(" AND "), self.has_key(value))
     }
 
-    /// A condition: a row has just the key whose values are these, by position.
+    /// Returns an SQL condition that a row has exactly the key with these values, by position.
     pub(crate) fn has_key(&self, value: impl Fn(usize) -> String) -> String {
         let one = |(place, column): (usize, &String)| {
             // Only a column without affinity stores both 1 and 1.0.
@@ -194,24 +196,24 @@ impl TrackedTable {
         self.key.iter().enumerate().map(one).collect::<Vec<_>>().join(" AND ")
     }
 
-    /// The key's and the captured columns, quoted, comma-separated.
+    /// Returns the key's and the captured columns, quoted and separated by commas.
     pub(crate) fn column_list(&self) -> String {
         let columns = self.key.iter().chain(self.columns.iter().map(|column| &column.name));
         columns.map(|name| quote_identifier(name)).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// A condition: two values have the same bytes, whatever the column's collation.
+/// Returns an SQL condition that two values have the same bytes, whatever the column's collation.
 fn has_bytes(column: &str, value: &str) -> String {
     format!("{column} = {value} COLLATE BINARY")
 }
 
-/// The same, and one storage class: 1 is not 1.0.
+/// Returns an SQL condition that two values have the same bytes and storage class: 1 is not 1.0.
 pub(crate) fn is_exactly(column: &str, value: &str) -> String {
     format!("{} AND typeof({column}) = typeof({value})", has_bytes(column, value))
 }
 
-/// Every foreign key that refers to `parent`, with the table that holds it.
+/// Returns every foreign key that refers to `parent`, with the table that holds it.
 pub(crate) fn references<'a>(
     tables: &'a [TrackedTable],
     parent: &'a TrackedTable,
@@ -220,7 +222,7 @@ pub(crate) fn references<'a>(
     keys.filter(|(_, fk)| fk.parent.eq_ignore_ascii_case(&parent.name))
 }
 
-/// Whether the parent has the columns that a foreign key refers to.
+/// Returns whether the parent has the columns that a foreign key refers to.
 fn fits(key: &ForeignKeySchema, parent: &DeclaredTable) -> bool {
     let is_there =
         |name: &String| parent.columns.iter().any(|column| column.name.eq_ignore_ascii_case(name));
@@ -235,11 +237,11 @@ fn is_warren_name(name: &str) -> bool {
     name.to_ascii_lowercase().starts_with("warren_")
 }
 
-/// Why a table cannot be tracked, or not now.
+/// The reason why a hidden table cannot be tracked or synced.
 pub(crate) const SHADOWED: &str = "a TEMP table or view of this connection has the same name and hides it: drop or rename that one";
 
-/// Fails if a TEMP table or view of this connection hides a tracked table, or one of Warren's own.
-/// The changes of other devices would be written into the TEMP table, and be lost with it.
+/// Checks that no TEMP table or view of this connection hides a tracked table or one of Warren's.
+/// Changes of other devices would be written into the TEMP table, and be lost with it.
 pub(crate) fn check_not_shadowed(db: &Connection, tables: &[TrackedTable]) -> Result<()> {
     let is_ours = |name: &String| {
         is_warren_name(name) || tables.iter().any(|table| table.name.eq_ignore_ascii_case(name))
@@ -250,7 +252,7 @@ pub(crate) fn check_not_shadowed(db: &Connection, tables: &[TrackedTable]) -> Re
     }
 }
 
-/// Whether the table has the row.
+/// Returns whether the table has the row.
 pub(crate) fn row_exists(db: &Connection, table: &TrackedTable, id: &RowId) -> Result<bool> {
     let Some(key) = table.key_of(id)? else { return Ok(false) };
     let sql =

@@ -1,11 +1,11 @@
-//! Which rows of a table cannot stand next to each other, though they have different names.
+//! Finds the rows of a table that cannot coexist, although they have different ids.
 //!
-//! A row's name is its key's values with their storage classes. SQLite lets only one of two rows
-//! stand that have one value in a UNIQUE index, also of expressions and by any collation. The key's
-//! own index may be such a one: NOCASE does not tell 'a' from 'A', and a column that stores what it
-//! is given does not tell 1 from 1.0. So is the rowid that most tables have next to their key.
-//! `OR REPLACE` deletes the row that stands there, and no delete trigger fires
-//! (<https://sqlite.org/lang_conflict.html>).
+//! A row's id consists of its key's values with their storage classes. SQLite allows only one of
+//! two rows that share a value in a UNIQUE index, including indexes of expressions and of any
+//! collation. The key's own index may be such an index: NOCASE does not distinguish 'a' from 'A',
+//! and a column without affinity does not distinguish 1 from 1.0. So is the rowid that most tables
+//! have in addition to their key. `OR REPLACE` deletes the existing row, and no delete trigger
+//! fires (<https://sqlite.org/lang_conflict.html>).
 
 use crdt::{ColumnDefault, Value};
 use rusqlite::Connection;
@@ -19,22 +19,22 @@ use super::column_default;
 use crate::error::Result;
 use crate::sql_value::to_literal;
 
-/// Where rows of a table with different names can collide, in the words of a BEFORE trigger.
+/// The indexes by which rows of a table with different ids can collide, for use in BEFORE triggers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UniqueIndexes {
-    /// For each index a condition: a row of the table shares the index's value with `new`.
+    /// A condition for each index: a row of the table shares the index's value with `new`.
     pub(crate) conditions: Vec<String>,
-    /// An UPDATE that sets none of these columns makes no row collide.
+    /// The columns that matter: an UPDATE that sets none of them makes no row collide.
     pub(crate) columns: Vec<String>,
-    /// A statement that an UPDATE's trigger begins with. SQLite computes generated columns from those
-    /// columns of `new` that the trigger reads, and takes the others for NULL.
+    /// A statement that the trigger of an UPDATE begins with. SQLite computes generated columns
+    /// from those columns of `new` that the trigger reads, and treats the others as NULL.
     pub(crate) before_update: Option<String>,
-    /// What the rowid is called, where it is not the key.
+    /// The name of the rowid, if the rowid is not the key.
     pub(crate) rowid: Option<&'static str>,
 }
 
 impl UniqueIndexes {
-    /// `key`: the affinities of the key's columns.
+    /// Reads the UNIQUE indexes of a table; `key` has the affinities of the key's columns.
     pub(crate) fn read(db: &Connection, table: &TableSchema, key: &[Affinity]) -> Result<Self> {
         let all: Vec<_> = table.columns.iter().map(UniqueColumn::new).collect();
         let indexes = UniqueIndex::all(db, table)?;
@@ -44,14 +44,14 @@ impl UniqueIndexes {
             all.iter().filter(|c| indexes.clone().any(|index| index.depends_on(c))).collect();
         let mut before_update = None;
         if columns.iter().any(|column| column.is_generated) {
-            // From any of the others.
+            // A generated column may depend on any of the others.
             columns = all.iter().filter(|column| !column.is_generated).collect();
             let new: Vec<_> =
                 columns.iter().map(|c| format!("new.{}", quote_identifier(&c.name))).collect();
             before_update = Some(format!("SELECT {}; ", new.join(",")));
         }
         let columns = columns.into_iter().map(|column| column.name.clone()).collect();
-        // What the rowid is called that the table has next to its key, if a program can name it.
+        // The name of the rowid that the table has in addition to its key, if programs can use it.
         let rowid = table.rowid_name().filter(|_| table.rowid_alias().is_none());
         Ok(Self { conditions, columns, before_update, rowid })
     }
@@ -61,15 +61,15 @@ impl UniqueIndexes {
 struct UniqueIndex {
     is_key: bool,
     terms: Vec<IndexTerm>,
-    /// The rows that it is about, if not all.
+    /// The WHERE clause of a partial index.
     condition: Option<String>,
 }
 
 /// A column or an expression of an index.
 struct IndexTerm {
-    /// In SQL: the column's name, or the expression in parentheses.
+    /// The term in SQL: the column's name, or the expression in parentheses.
     text: String,
-    /// The column's name, if it is one.
+    /// The name of the column, if the term is a column.
     column: Option<String>,
     collation: String,
 }
@@ -78,7 +78,7 @@ impl UniqueIndex {
     fn all(db: &Connection, table: &TableSchema) -> Result<Vec<Self>> {
         let mut indexes = Vec::new();
         for index in table.indexes.iter().filter(|index| index.is_unique) {
-            // Only these say something that SQLite does not list.
+            // Only the SQL of these indexes has something that SQLite does not list.
             let has_sql = index.is_partial || index.column_names().is_none();
             let sql = has_sql
                 .then(|| sqlite_schema::object_sql(db, SchemaObjectKind::Index, &index.name))
@@ -93,13 +93,13 @@ impl UniqueIndex {
         Ok(indexes)
     }
 
-    /// Whether rows that it takes for one have one name.
+    /// Returns whether rows with equal values in this index always have the same id.
     fn distinguishes_row_ids(&self, key: &[Affinity]) -> bool {
         let is_binary = |term: &IndexTerm| term.collation.eq_ignore_ascii_case("BINARY");
         self.is_key && self.terms.iter().all(is_binary) && !key.contains(&Affinity::None)
     }
 
-    /// Whether its values may be others when the column's is.
+    /// Returns whether the index's values may change when the column changes.
     fn depends_on(&self, column: &UniqueColumn) -> bool {
         let mut texts = self.terms.iter().map(|term| &term.text).chain(&self.condition);
         texts.any(|text| column.may_be_in(text))
@@ -107,26 +107,26 @@ impl UniqueIndex {
 
     fn condition(&self, db: &Connection, columns: &[UniqueColumn]) -> String {
         let terms = self.terms.iter().map(|term| term.condition(db, columns));
-        // A comment may stand at its end.
+        // The condition may end with a comment, hence the line break.
         let condition = self.condition.iter().map(|condition| format!("({condition}\n)"));
         terms.chain(condition).collect::<Vec<_>>().join(" AND ")
     }
 }
 
 impl IndexTerm {
-    /// `written`: the term as it is written, if a statement made the index.
+    /// Creates a term; `written` is its SQL, if a statement created the index.
     fn new(key: &IndexKeyColumn, written: Option<&str>) -> Self {
         let IndexKeyColumn { column, collation, is_descending } = key.clone();
         let text = if let Some(column) = &column {
             quote_identifier(column)
         } else {
-            // Only a statement makes an index of expressions. A comment may stand at its end.
+            // Only a statement creates an index of expressions. It may end with a comment.
             format!("({}\n)", without_order(written.unwrap_or_default(), is_descending))
         };
         Self { text, column, collation }
     }
 
-    /// A row of the table has the same value here as `new`.
+    /// Returns a condition that a row of the table has the same value of this term as `new`.
     fn condition(&self, db: &Connection, columns: &[UniqueColumn]) -> String {
         format!(
             "{} = {} COLLATE {}",
@@ -136,13 +136,13 @@ impl IndexTerm {
         )
     }
 
-    /// The value of `new` here.
+    /// Returns the SQL of this term's value in `new`.
     fn new_value_sql(&self, db: &Connection, columns: &[UniqueColumn]) -> String {
         let is_it = |column: &&UniqueColumn| self.column.as_ref() == Some(&column.name);
         if let Some(column) = columns.iter().find(is_it) {
             return column.new_value(db);
         }
-        // The expression as it is, of a row whose values have the columns' names.
+        // Evaluates the unchanged expression on a row whose values have the columns' names.
         let named = columns.iter().filter(|column| column.may_be_in(&self.text));
         let value = |column: &UniqueColumn| {
             format!("{} AS {}", column.new_value(db), quote_identifier(&column.name))
@@ -153,10 +153,10 @@ impl IndexTerm {
     }
 }
 
-/// A column, also one that is generated.
+/// A column of the table, including generated ones.
 struct UniqueColumn {
     name: String,
-    /// What it gets in the place of NULL, if it cannot be that.
+    /// The default that replaces NULL, if the column is NOT NULL.
     default: Option<String>,
     is_generated: bool,
 }
@@ -168,15 +168,16 @@ impl UniqueColumn {
         Self { name: column.name.clone(), default, is_generated }
     }
 
-    /// Whether an expression names it; `true` also where its name is a part of another word.
+    /// Returns whether an expression may name the column; `true` also if the name is a part of
+    /// another word.
     fn may_be_in(&self, expression: &str) -> bool {
         let is_plain = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        // Another one may be written in several ways.
+        // Other names can be written in several ways.
         !is_plain || expression.to_ascii_lowercase().contains(&self.name.to_ascii_lowercase())
     }
 
-    /// What a new row has here: where NULL cannot be, REPLACE puts the default, but only after the
-    /// BEFORE triggers.
+    /// Returns the SQL of a new row's value. REPLACE replaces NULL by the default of a NOT NULL
+    /// column, but only after the BEFORE triggers.
     fn new_value(&self, db: &Connection) -> String {
         let new = format!("new.{}", quote_identifier(&self.name));
         let default = self.default.as_deref().map(column_default::parse);
@@ -184,7 +185,7 @@ impl UniqueColumn {
             Some(ColumnDefault::Literal(Value::Null)) | None => None,
             Some(ColumnDefault::Literal(value)) => Some(to_literal(&value)),
             Some(_) => {
-                // A word without quotes, which is a text there, is none here.
+                // An unquoted word is a text in a default, but not in an expression.
                 let text = format!("({}\n)", self.default.as_deref().unwrap_or_default());
                 db.prepare(&format!("SELECT {text}")).is_ok().then_some(text)
             }
@@ -193,8 +194,8 @@ impl UniqueColumn {
     }
 }
 
-/// What stands between an index's parentheses, and after its WHERE. It has no other WHERE: its
-/// expressions have no queries.
+/// Splits the SQL of an index into the terms between its parentheses and the condition after WHERE.
+/// It has no other WHERE, because its expressions contain no queries.
 fn split_index_sql(sql: &str) -> (Vec<&str>, Option<&str>) {
     let (mut terms, mut depth, mut start) = (Vec::new(), 0_u32, 0);
     for token in sqlite_schema::tokens(sql) {
@@ -220,7 +221,7 @@ fn split_index_sql(sql: &str) -> (Vec<&str>, Option<&str>) {
     (terms, None)
 }
 
-/// A term of an index without its ASC or DESC.
+/// Removes ASC or DESC from a term of an index.
 fn without_order(term: &str, is_descending: bool) -> &str {
     let order = if is_descending { "DESC" } else { "ASC" };
     let last = sqlite_schema::words(term).into_iter().next_back();

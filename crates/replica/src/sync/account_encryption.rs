@@ -1,14 +1,14 @@
-//! The form of the account's messages, plain or sealed: what the file has, what the server says,
-//! and how a file in plain turns, or follows a device that has turned the account.
+//! Tracks whether the account's messages are plain or end-to-end encrypted, in this file and on the
+//! server, and encrypts a plain file when its device or another one encrypts the account.
 //!
 //! # Invariants
-//! - Nothing is sent in a form that is not the account's, as far as the server has said it; and
-//!   nothing under a phrase that was typed in before a message has opened with it.
-//! - A server that calls a sealed account plain gets nothing: the file says so, and stops.
-//! - Before a file turns, it has everything of the plain set, in its log.
+//! - Nothing is sent in another mode than the account's, as far as the server has reported it, and
+//!   nothing under an entered phrase before a message was unsealed with it.
+//! - A server that reports an encrypted account as plain gets nothing: the sync fails.
+//! - Before a file becomes encrypted, its log contains the whole plain set.
 //!
 //! # Not here
-//! - When the server is asked to turn the account → `enable_e2ee.rs`.
+//! - The request that encrypts the account → `enable_e2ee.rs`.
 
 use crdt::{EncryptionMode, KeyId, sealing_key_id};
 use rusqlite::Connection;
@@ -20,16 +20,16 @@ use crate::log::message_log;
 use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::Replica;
 
-/// A phrase that the file gets when the server has put it into the e2ee set.
+/// A phrase that the file adopts when the server has put it into the e2ee set.
 pub(crate) struct PendingPhrase {
     pub(crate) phrase: RecoveryPhrase,
-    /// Whether it was made here, and the account may be turned.
+    /// Whether the phrase was generated here, so that it may encrypt the account.
     pub(crate) may_enable_e2ee: bool,
 }
 
 impl Replica {
-    /// The user says that the account is new, or in plain: nothing has to open before this file
-    /// sends.
+    /// Records the user's confirmation that the account is new or plain, so that this file may send
+    /// without having unsealed a message.
     pub fn confirm_new_account(&self) -> Result<()> {
         self.transaction(|db| {
             if pending_phrase(db)?.is_some() {
@@ -40,35 +40,35 @@ impl Replica {
         })
     }
 
-    /// Whether the account turns to end-to-end encryption, or this file follows it, at the next
-    /// sync.
+    /// Returns whether the next sync encrypts the account, or follows a device that did.
     pub fn is_enabling_e2ee(&self) -> Result<bool> {
         Ok(pending_phrase(&self.db)?.is_some())
     }
 
-    /// From here on, as long as neither the server nor the user has said what the account is, this
-    /// file sends nothing: [`RecoveryPhraseError::EncryptionUndecided`].
+    /// Blocks sending with [`RecoveryPhraseError::EncryptionUndecided`] until the server or the
+    /// user confirms the account's encryption mode.
     pub fn require_account_confirmation(&self) -> Result<()> {
         self.transaction(|db| meta::set(db, ReplicaMetaKey::AccountUnconfirmed, true))
     }
 
-    /// The phrase, if the file's contents are encrypted end to end, or will be from the next sync
-    /// on.
+    /// Returns the phrase, if the file is end-to-end encrypted or will be from the next sync on.
     pub fn recovery_phrase(&self) -> Result<Option<RecoveryPhrase>> {
         let pending = pending_phrase(&self.db)?.map(|pending| pending.phrase);
         pending.map_or_else(|| recovery_phrase::load(&self.db), |phrase| Ok(Some(phrase)))
     }
 
-    /// Encrypts end to end from here on, with a phrase that nobody has yet; returns it, or the one
-    /// that the file has already.
+    /// Enables end-to-end encryption with a new phrase. Returns that phrase, or the one that the
+    /// file already has.
     ///
-    /// If the account is in plain, the next sync turns it: everything is sent again, sealed, and
-    /// the other devices need the phrase. If it is encrypted already,
-    /// [`RecoveryPhraseError::Required`].
+    /// If the account is plain, the next sync encrypts it: everything is sent again, sealed, and
+    /// the other devices need the phrase.
+    ///
+    /// # Errors
+    /// [`RecoveryPhraseError::Required`] if the account is already encrypted.
     pub fn create_recovery_phrase(&self) -> Result<RecoveryPhrase> {
         if let Some(known) = self.recovery_phrase()? {
             if account_encryption_mode(&self.db)? == Some(EncryptionMode::Plain) {
-                // Turned already, but the server was restored from a backup of before that.
+                // The account was encrypted, but the server was restored from an older backup.
                 self.transaction(|db| set_pending_phrase(db, &known, true))?;
             }
             return Ok(known);
@@ -82,10 +82,11 @@ impl Replica {
         Ok(phrase)
     }
 
-    /// Joins devices that encrypt end to end, with their phrase. The file sends nothing before it
-    /// has opened one of their messages, or [`Self::confirm_new_account`] was called.
+    /// Joins devices that use end-to-end encryption, with their phrase. The file sends nothing
+    /// before it has unsealed one of their messages, or [`Self::confirm_new_account`] was called.
     ///
-    /// A file that has synced in plain follows at the next sync, if the account was turned.
+    /// A file that has synced plain messages follows at the next sync, if the account was
+    /// encrypted.
     pub fn set_recovery_phrase(&self, phrase: &RecoveryPhrase) -> Result<()> {
         self.transaction(|db| {
             if recovery_phrase::load(db)?.is_some_and(|known| known.is(phrase)) {
@@ -101,7 +102,7 @@ impl Replica {
                     };
                     return Err(reason.into());
                 }
-                // It may have been turned since this file has last asked.
+                // The account may have been encrypted since this file's last request.
                 Some(_) if meta::number(db, ReplicaMetaKey::LastSyncedMs)? > 0 => {
                     return set_pending_phrase(db, phrase, false);
                 }
@@ -116,13 +117,14 @@ impl Replica {
     }
 }
 
-/// What the account's messages are, once the server has said so or this file has sent some.
+/// Returns the account's encryption mode, once the server has reported it or this file has sent
+/// messages.
 pub(crate) fn account_encryption_mode(db: &Connection) -> Result<Option<EncryptionMode>> {
     let bytes = meta::get::<Vec<u8>>(db, ReplicaMetaKey::Encryption)?;
     Ok(bytes.and_then(|bytes| EncryptionMode::from_bytes(&bytes)))
 }
 
-/// Whether the server says something else than before.
+/// Returns whether the server reports another mode than before.
 pub(crate) fn is_news(
     db: &Connection,
     told: Option<&protocol::WireEncryptionMode>,
@@ -131,7 +133,7 @@ pub(crate) fn is_news(
     Ok(told.is_some() && told != account_encryption_mode(db)?)
 }
 
-/// Notes what the server says; that it says nothing means nothing.
+/// Records the mode that the server reports; a missing mode changes nothing.
 pub(crate) fn record_server_mode(
     db: &Connection,
     told: Option<&protocol::WireEncryptionMode>,
@@ -142,16 +144,18 @@ pub(crate) fn record_server_mode(
     }
 }
 
-/// Another account: nothing is known of it.
+/// Forgets the account's mode, because the file has changed to another account.
 pub(crate) fn reset(db: &Connection) -> Result<()> {
     meta::set(db, ReplicaMetaKey::Encryption, None::<Vec<u8>>)
 }
 
-/// Whether this file takes what the server has it read. `in_plain`: that is the plain set of an
-/// account that has turned, of which a sealed file takes nothing: anybody could have written it.
+/// Returns whether this file may take the messages that the server offers. `in_plain` means the
+/// plain set of an encrypted account: an encrypted file does not take it, because anyone could have
+/// written it.
 ///
-/// An error, if the file is not what the account is: a plain file would meet its own messages,
-/// sealed, under their names, and a sealed one the plain ones.
+/// # Errors
+/// Fails if the file's mode is not the account's: a plain file would receive its own messages
+/// sealed, under the same timestamps, and an encrypted file would receive them unsealed.
 pub(crate) fn may_take(db: &Connection, in_plain: bool) -> Result<bool> {
     let is_sealed = ContentCodec::load(db)?.has_key();
     match account_encryption_mode(db)? {
@@ -164,11 +168,11 @@ pub(crate) fn may_take(db: &Connection, in_plain: bool) -> Result<bool> {
     }
 }
 
-/// Refuses to go on if what the file holds, or what waits to be merged, cannot be the account's.
+/// Checks that the file's messages, and those that wait to be merged, can belong to the account.
 ///
-/// As long as nobody has said what the account's messages are, those that wait tell it, by the ids
-/// of their keys. One of this file's own says that the phrase is right; then what has another is
-/// not worth stopping for, since anybody can write down an id.
+/// While the account's mode is unknown, the key ids of the waiting messages decide. One with this
+/// file's key id confirms the phrase; then messages with other ids do not stop the sync, because
+/// anyone can write down an id.
 pub(crate) fn require_matching_mode(db: &Connection) -> Result<()> {
     let own = ContentCodec::load(db)?.encryption_mode();
     let account = account_encryption_mode(db)?;
@@ -196,8 +200,9 @@ pub(crate) fn require_matching_mode(db: &Connection) -> Result<()> {
     }
 }
 
-/// Refuses to send under a phrase that has opened nothing, or in plain to an account of which
-/// nobody has said what it is; else notes that what is sent settles it.
+/// Checks that the file may send: its entered phrase has unsealed a message, and a plain file's
+/// account is confirmed. If the account's mode is unknown, records this file's mode as the
+/// account's.
 pub(crate) fn fix_encryption_mode(db: &Connection) -> Result<()> {
     require_matching_mode(db)?;
     let codec = ContentCodec::load(db)?;
@@ -219,7 +224,7 @@ pub(crate) fn fix_encryption_mode(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Notes that messages of other devices could be read.
+/// Records that messages of other devices could be decoded.
 pub(crate) fn mark_phrase_verified(db: &Connection) -> Result<()> {
     let form = ContentCodec::load(db)?.encryption_mode();
     if account_encryption_mode(db)?.is_none() {
@@ -252,8 +257,8 @@ pub(crate) fn clear_pending_phrase(db: &Connection) -> Result<()> {
     meta::set(db, ReplicaMetaKey::NextRecoverySecret, None::<Vec<u8>>)
 }
 
-/// The server has put this file into the e2ee set: what is in plain is sealed, and everything is
-/// sent again.
+/// Encrypts this file after the server has put it into the e2ee set: its plain messages are sealed,
+/// and everything is sent again.
 pub(crate) fn enable_e2ee(db: &Connection, pending: &PendingPhrase) -> Result<()> {
     let before = ContentCodec::load(db)?;
     recovery_phrase::store(db, &pending.phrase)?;
@@ -263,12 +268,12 @@ pub(crate) fn enable_e2ee(db: &Connection, pending: &PendingPhrase) -> Result<()
     db.execute("DELETE FROM warren_unerased", [])?;
     meta::set_number(db, ReplicaMetaKey::Cursor, 0)?;
     meta::set(db, ReplicaMetaKey::Encryption, after.encryption_mode().as_bytes())?;
-    // The server knows the key's id, and holds messages under it or none at all.
+    // The server has the key's id, and only messages that are sealed with this key, if any.
     meta::set(db, ReplicaMetaKey::RecoverySecretEntered, false)?;
     clear_pending_phrase(db)
 }
 
-/// Seals the log, under the phrase.
+/// Seals the log with the phrase.
 pub(crate) fn encrypt_log(db: &Connection, phrase: &RecoveryPhrase) -> Result<()> {
     let before = ContentCodec::load(db)?;
     recovery_phrase::store(db, phrase)?;

@@ -1,4 +1,4 @@
-//! The sync's last step: what was received is merged into the state and shown.
+//! Merges the received messages and materializes them, as the last step of a sync.
 
 use super::SyncDriver;
 use crate::apply::{materialize, merge, visibility_override};
@@ -14,7 +14,7 @@ use crate::sync::account_encryption;
 use crate::tracking::schema_change;
 
 impl SyncDriver<'_, '_> {
-    /// Shows what was received: one transaction, before which local changes get their time.
+    /// Applies the received messages in one transaction, after timestamping local changes.
     pub(super) fn apply(&mut self) -> Result<()> {
         self.now.device_ms = (self.options.now_ms)();
         let now = self.now;
@@ -28,7 +28,7 @@ impl SyncDriver<'_, '_> {
             meta::set(db, ReplicaMetaKey::ClockOffset, off_ms)?;
             account_encryption::require_matching_mode(db)?;
             if schema_change::schema_version(db)? != schema_version {
-                // A program has rebuilt a table, perhaps, while the network was waited for.
+                // A program may have rebuilt a table during a network request.
                 schema_change::follow_schema_changes(db, now.device_ms)?;
             }
             report.add_renumbered(timestamping::timestamp_pending(
@@ -48,7 +48,7 @@ impl SyncDriver<'_, '_> {
                 schema_change::follow_schema_changes(db, now.device_ms)?;
             }
             let tables = TrackedTable::all(db)?;
-            // One may have been created just now.
+            // One of the tables may have been created just now.
             check_not_shadowed(db, &tables)?;
             report.schema_conflicts.extend(schema_conflict::key_mismatches(db, &tables)?);
             report.schema_conflicts.extend(schema_conflict::tables_with_null_keys(db, &tables)?);
@@ -65,7 +65,7 @@ impl SyncDriver<'_, '_> {
             report.schema_conflicts.extend(outcome.unwritable);
             schema_conflict::replace(db, &report.schema_conflicts)?;
             if meta::number(db, ReplicaMetaKey::LastSyncedMs)? > 0 {
-                // What a new device has not seen was settled before it came.
+                // A new device does not report conflicts from before its first sync.
                 report.conflicts_count += conflicts::count(db, &merged.contested)?;
             }
             report.set_visibility_overrides(visibility_override::counts(db)?);

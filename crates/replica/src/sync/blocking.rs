@@ -1,4 +1,4 @@
-//! Transports that wait for each answer, and a sync that waits with them.
+//! Runs a sync with a transport that blocks until each answer arrives.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::replica::Replica;
 use crate::transport::{AsyncPageStream, AsyncTransport, PullParams};
 
-/// Pages one after the other; ends with an error if the stream broke off.
+/// A stream of pages, which ends with an error if it breaks off.
 pub type PageStream = Box<dyn Iterator<Item = Result<PullResponse>>>;
 
-/// [`AsyncTransport`], waiting for each answer.
+/// A blocking [`AsyncTransport`]: each call waits for its answer.
 #[expect(missing_docs, reason = "as in AsyncTransport")]
 pub trait Transport {
     fn register(
@@ -34,7 +34,7 @@ pub trait Transport {
 }
 
 impl Replica {
-    /// [`Self::sign_in_async`], waiting.
+    /// Registers this file like [`Self::sign_in_async`], but blocks.
     pub fn sign_in(
         &self,
         transport: &mut dyn Transport,
@@ -44,7 +44,7 @@ impl Replica {
         block_on_ready(self.sign_in_async(&mut BlockingAdapter(transport), server, request))
     }
 
-    /// [`Self::sync_async`], waiting.
+    /// Syncs like [`Self::sync_async`], but blocks.
     pub fn sync(
         &self,
         transport: &mut dyn Transport,

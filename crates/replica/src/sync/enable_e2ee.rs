@@ -1,15 +1,16 @@
-//! Turns an account from plain to sealed, or follows the device that has: before the round.
+//! Enables end-to-end encryption of an account, or follows the device that did, before a sync
+//! round.
 //!
 //! ```text
-//! pending phrase ─► encrypt ─┬─ behind ─► take the plain set ─► again, with its fingerprint
-//!                            └─ done ───► seal the log, begin again at cursor 0
+//! pending phrase ─► encrypt ─┬─ stale cursor ─► pull the plain set ─► again, with its fingerprint
+//!                            └─ done ─────────► seal the log, restart at cursor 0
 //! ```
-//! The server is asked first, whatever this file knows: it may be in the e2ee set already, by a
-//! request whose answer was lost.
+//! The request comes first, whatever this file has recorded: the file may be in the e2ee set
+//! already, by a request whose answer was lost.
 //!
-//! A file that is sealed already gets here when its server was restored from a backup of before. If
-//! another device has turned the account again since, it follows, and takes nothing of the plain
-//! set. If its user turns the account again, what the plain set has by now is sealed as it arrives.
+//! An encrypted file gets here when its server was restored from an older backup. If another device
+//! has encrypted the account again since, this one follows, and ignores the plain set. If its user
+//! encrypts the account again, the messages of the plain set are sealed as they arrive.
 
 use bytes::Bytes;
 use crdt::{EncryptionMode, Fingerprint, Message};
@@ -25,11 +26,12 @@ use crate::schema::tracked_table::TrackedTable;
 use crate::sync::account_encryption::{self, PendingPhrase};
 use crate::sync::recovery_phrase;
 
-/// Other devices may push while this one pulls; until one has begun, that goes on.
+/// The number of times that the plain set may change during its download, because other devices
+/// push until one of them has started encrypting.
 const TRIES_MAX: u32 = 8;
 
 impl SyncDriver<'_, '_> {
-    /// Nothing, unless a phrase waits for it.
+    /// Enables end-to-end encryption if a phrase is pending.
     pub(super) async fn enable_e2ee(&mut self) -> Result<()> {
         let Some(pending) = account_encryption::pending_phrase(&self.replica.db)? else {
             return Ok(());
@@ -59,11 +61,12 @@ impl SyncDriver<'_, '_> {
         Err(Error::Unreachable(reason))
     }
 
-    /// The server takes this device for one that reads the plain set, though the file is sealed:
-    /// after a restored backup, say. It follows again, once; else it ends with `refusal`.
+    /// Handles a server that offers the plain set to this device although the file is encrypted,
+    /// for example after a restored backup. It follows the account again once, and fails with
+    /// `refusal` otherwise.
     pub(super) async fn follow(&mut self, refusal: Error, round: &mut SyncRound) -> Result<()> {
         let Some(own) = recovery_phrase::load(&self.replica.db)? else {
-            // If another device has settled it this moment, the next pull says how.
+            // If another device has encrypted the account just now, the next pull reports it.
             self.replica.transaction(account_encryption::reset)?;
             return Err(refusal);
         };
@@ -88,11 +91,11 @@ impl SyncDriver<'_, '_> {
         self.transport.encrypt(&self.token, &request).await
     }
 
-    /// Takes all of the plain set. Returns its fingerprint, if nothing of it is missing here.
+    /// Pulls the whole plain set. Returns its fingerprint if all of it is here.
     async fn take_plain(&mut self) -> Result<Option<Fingerprint>> {
         let mut round = SyncRound::new();
         loop {
-            // What is not sent yet will be sent sealed.
+            // Unsent messages will be sent sealed.
             let fingerprint = message_log::sent_fingerprint(&self.replica.db)?;
             let sent = DeviceState { has_unsent: false, fingerprint, ..self.device()? };
             match round.next(&sent) {
@@ -104,8 +107,8 @@ impl SyncDriver<'_, '_> {
         }
     }
 
-    /// Takes all of the plain set into a sealed file, from the beginning on. Returns its
-    /// fingerprint, if it did not change meanwhile.
+    /// Pulls the whole plain set into an encrypted file, from cursor 0. Returns its fingerprint if
+    /// it did not change during the download.
     async fn seal_plain(&mut self) -> Result<Option<Fingerprint>> {
         let (mut cursor, mut taken) = (0, Fingerprint::default());
         loop {
@@ -141,8 +144,8 @@ impl SyncDriver<'_, '_> {
         }
     }
 
-    /// The server does not put this file into an e2ee set: says what the account is. The phrase
-    /// is forgotten, unless the account is nothing yet.
+    /// Handles a server that does not put this file into an e2ee set: reports the account's mode as
+    /// an error. The phrase is forgotten, unless the mode is undecided.
     async fn abandon_phrase(&mut self) -> Result<()> {
         let cursor = meta::number(&self.replica.db, ReplicaMetaKey::Cursor)?;
         let answer = self.ask(cursor, 1).await?;
@@ -160,11 +163,11 @@ impl SyncDriver<'_, '_> {
     }
 
     fn encrypt_log(&mut self, pending: &PendingPhrase) -> Result<()> {
-        // The e2ee set brings again what the plain one has brought.
+        // The e2ee set contains the messages of the plain set again.
         self.duplicates_count = 0;
         let (now, report) = (self.now, &mut self.report);
         self.replica.transaction(|db| {
-            // What was changed here until now belongs to the log that is sealed.
+            // The local changes up to now belong to the log that is sealed.
             report.add_renumbered(timestamping::timestamp_pending(
                 db,
                 &TrackedTable::all(db)?,

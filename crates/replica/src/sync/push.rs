@@ -1,4 +1,4 @@
-//! The sync's push: a page of unsent messages, and what a device does about each refusal.
+//! Pushes pages of unsent messages, and reacts to each kind of refusal.
 
 use bytes::Bytes;
 use crdt::Change;
@@ -16,17 +16,20 @@ use crate::progress::SyncProgress;
 use crate::sql_value::key_to_literals;
 use crate::sync::account_encryption;
 
-/// Content bytes of a page that is sent: leaves room for framing within the server's body limit.
+/// The maximum content bytes of a pushed page, which leaves room for framing within the server's
+/// body limit.
 const PAGE_BYTES_MAX: usize = protocol::PAGE_BYTES_MAX;
-/// How often one sync may find that it shares a node id: once is enough, unless ids are drawn
-/// badly.
+/// The number of times that one sync may find that it shares a node id. Once is enough, unless
+/// random numbers are weak.
 const NODE_REASSIGNMENTS_MAX: u32 = 3;
 
-/// How often what the server refuses as too far ahead is timestamped again in one sync: after what
-/// it should hold; as if it held nothing ahead; and what a comparison then brings.
+/// The number of times that one sync gives new timestamps to messages that the server rejects as
+/// too far ahead: after the messages that the server should hold, then as if it held none ahead,
+/// then for messages that a comparison marks as unsent.
 const RETIMESTAMPS_MAX: u32 = 3;
 
-/// How often others may push between a pull and a push that has to follow it, in one sync.
+/// The number of times that other devices may push between this device's pull and the push that
+/// must follow it, in one sync.
 const OVERTAKEN_COUNT_MAX: u32 = 50;
 
 impl SyncDriver<'_, '_> {
@@ -34,7 +37,7 @@ impl SyncDriver<'_, '_> {
         let db = &self.replica.db;
         let has_provisional = provisional_keys::is_any(db)?;
         if has_provisional && message_log::has_unmerged(db)? {
-            // Another device may have given the same keys.
+            // Another device may have assigned the same keys.
             self.apply()?;
         }
         self.replica.transaction(account_encryption::fix_encryption_mode)?;
@@ -111,7 +114,7 @@ impl SyncDriver<'_, '_> {
         self.replica.transaction(|db| message_log::retimestamp_unsent(db, server_ms, holds))
     }
 
-    /// A page of what is to be sent, in the form of the account's messages.
+    /// Returns a page of unsent messages, in the account's encryption mode.
     fn unsent_page(&self, codec: &ContentCodec) -> Result<UnsentPage> {
         let page = UnsentPage::read(&self.replica.db, self.page_count, PAGE_BYTES_MAX)?;
         if page.messages.is_empty() {
@@ -125,8 +128,8 @@ impl SyncDriver<'_, '_> {
         Ok(page)
     }
 
-    /// The server calls a timestamp of the page invalid. It is looked for in halves, and its message
-    /// set aside, so that it holds up no other.
+    /// Searches the message of the page whose timestamp the server rejects as invalid, by halving
+    /// pages, and sets it aside, so that it does not delay others.
     fn set_aside(&mut self, refusal: Error, page: &UnsentPage) -> Result<()> {
         if let [message] = &page.messages[..] {
             let timestamp = message.timestamp;
@@ -141,8 +144,7 @@ impl SyncDriver<'_, '_> {
         Ok(())
     }
 
-    /// A server, or a proxy in front of it, may be set to less than what is usual: what is too
-    /// large is tried again in halves.
+    /// Halves the page, because a server, or a proxy in front of it, may have unusually low limits.
     pub(super) fn shrink_pages(&mut self, error: Error, page: Option<&UnsentPage>) -> Result<()> {
         if !error.is_too_large() {
             return Err(error);

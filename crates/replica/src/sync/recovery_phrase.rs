@@ -1,14 +1,15 @@
-//! The recovery phrase: the secret of end-to-end encryption, as words that people can write down.
+//! Represents the secret of end-to-end encryption as words that people can write down.
 //!
-//! 256 random bits as 24 words of BIP-39's English list; the key of the contents is derived from
-//! the bits (`docs/reference/formats/9-sealed-content.md`). The file keeps the bits, as it keeps
-//! the device's token: whoever can read the file reads its rows anyway.
+//! A recovery phrase is 256 random bits as 24 words of BIP-39's English list; the key of the
+//! contents is derived from the bits (`docs/reference/formats/9-sealed-content.md`). The file
+//! stores the bits, as it stores the device's token: a program that can read the file can read its
+//! rows anyway.
 //!
 //! # Invariants
-//! - A file that has one keeps it: what the server has from it is sealed with that key.
+//! - A file keeps its phrase, because the contents that it sent are sealed with that key.
 //!
 //! # Not here
-//! - Whether it is the account's → `account_encryption.rs`.
+//! - Whether the phrase is the account's → `account_encryption.rs`.
 
 use bip39::{Language, Mnemonic};
 use crdt::SealKey;
@@ -20,23 +21,23 @@ use crate::meta::{self, ReplicaMetaKey};
 
 const ENTROPY_BYTES: usize = 32;
 
-/// A recovery phrase. Zeroised on drop, never printed but by [`Self::words`].
+/// A recovery phrase. It is zeroed on drop, and printed only by [`Self::words`].
 pub struct RecoveryPhrase(Zeroizing<[u8; ENTROPY_BYTES]>);
 
 impl RecoveryPhrase {
-    /// Whether both are the same.
+    /// Returns whether both phrases are equal.
     pub(crate) fn is(&self, other: &Self) -> bool {
         *self.0 == *other.0
     }
 
-    /// A phrase that nobody has.
+    /// Generates a new random phrase.
     pub fn generate() -> Self {
         let mut entropy = Zeroizing::new([0; ENTROPY_BYTES]);
         getrandom::fill(entropy.as_mut_slice()).expect("the system gives random numbers");
         Self(entropy)
     }
 
-    /// Reads 24 words, however they are spaced and capitalised.
+    /// Parses 24 words with any spacing and capitalization.
     pub fn parse(words: &str) -> Result<Self> {
         let words = Zeroizing::new(words.to_lowercase());
         let mnemonic = Mnemonic::parse_in_normalized(Language::English, &words)
@@ -48,11 +49,11 @@ impl RecoveryPhrase {
         Ok(Self(entropy.ok_or_else(short)?))
     }
 
-    /// The 24 words.
+    /// Returns the 24 words.
     pub fn words(&self) -> Zeroizing<String> {
         let mnemonic = Mnemonic::from_entropy_in(Language::English, &*self.0);
         let mnemonic = mnemonic.expect("32 bytes are 24 words");
-        // Room for the longest words, so that no shorter buffer is left behind.
+        // The buffer fits the longest words, so no shorter one is left in memory.
         let mut words = Zeroizing::new(String::with_capacity(24 * 9));
         for word in mnemonic.words() {
             if !words.is_empty() {
@@ -81,7 +82,7 @@ pub(crate) fn load(db: &Connection) -> Result<Option<RecoveryPhrase>> {
     load_from(db, ReplicaMetaKey::RecoverySecret)
 }
 
-/// As it is kept under a key.
+/// Loads the phrase that is stored under a key.
 pub(crate) fn load_from(db: &Connection, key: ReplicaMetaKey) -> Result<Option<RecoveryPhrase>> {
     let secret = meta::get::<[u8; ENTROPY_BYTES]>(db, key)?;
     Ok(secret.map(|secret| RecoveryPhrase(Zeroizing::new(secret))))

@@ -1,4 +1,4 @@
-//! Registering a file as a device of an account.
+//! Registers a file as a device of an account.
 
 use protocol::{RegisterDeviceRequest, RegisterDeviceResponse};
 use rusqlite::Connection;
@@ -12,8 +12,8 @@ use crate::replica::Replica;
 use crate::transport::AsyncTransport;
 
 impl Replica {
-    /// Registers this file as a device of an account, and remembers where; also again, after its
-    /// token was revoked.
+    /// Registers this file as a device of an account, and records the server. A file whose token
+    /// was revoked can register again.
     pub async fn sign_in_async(
         &self,
         transport: &mut dyn AsyncTransport,
@@ -25,7 +25,7 @@ impl Replica {
             let before =
                 (meta::get(db, ReplicaMetaKey::Server)?, meta::get(db, ReplicaMetaKey::Login)?);
             if before != (Some(server.to_owned()), Some(request.login.clone())) {
-                // Another account's sequence numbers mean nothing to this one.
+                // The sequence numbers of another account mean nothing for this one.
                 meta::set_number(db, ReplicaMetaKey::Cursor, 0)?;
                 account_encryption::reset(db)?;
                 message_log::mark_all_unsent(db)?;
@@ -38,23 +38,23 @@ impl Replica {
         })
     }
 
-    /// The server that this file syncs with, if it was told once.
+    /// Returns the server that this file syncs with, if one is configured.
     pub fn server(&self) -> Result<Option<String>> {
         meta::get(&self.db, ReplicaMetaKey::Server)
     }
 
-    /// This device's secret, if it is registered.
+    /// Returns this device's token, if it is registered.
     pub fn token(&self) -> Result<Option<String>> {
         meta::get(&self.db, ReplicaMetaKey::Token)
     }
 
-    /// Forgets this device's token. Server and account are kept: whoever signs in to the same again
-    /// goes on where this device was.
+    /// Forgets this device's token. Server and account stay recorded, so a later sign-in to the
+    /// same account continues where this device stopped.
     pub fn sign_out(&self) -> Result<()> {
         self.transaction(|db| meta::set(db, ReplicaMetaKey::Token, None::<String>))
     }
 
-    /// A copy asks with its original's token for one of its own.
+    /// Registers a copied file, with the token of its original.
     pub(crate) async fn register_copy(
         &self,
         transport: &mut dyn AsyncTransport,

@@ -1,4 +1,4 @@
-//! What a sync did, for people and programs.
+//! Reports the result of a sync, for people and programs.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -84,7 +84,7 @@ impl SyncReport {
         self.visibility_override_counts = counts;
     }
 
-    /// A row that moves again is reported once, with its first and its last key.
+    /// Adds renumbered rows. A row that moves again is reported once, with its first and last key.
     pub(crate) fn add_renumbered(&mut self, renumbered: Vec<RenumberedRow>) {
         let known = self.renumbered_rows.len();
         for row in renumbered {
@@ -96,7 +96,7 @@ impl SyncReport {
         }
     }
 
-    /// A row that had moved before it was merged is reported once, with its first key.
+    /// Adds merged rows. A row that had moved before is reported once, with its first key.
     pub(crate) fn add_merged(&mut self, merged: Vec<RenumberedRow>) {
         for mut row in merged {
             let is_it =
@@ -109,14 +109,16 @@ impl SyncReport {
     }
 }
 
-/// What a server's set differs in from this device's after all that could be exchanged was.
+/// The difference between the server's message set and this device's, after all messages that could
+/// be exchanged were exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetDiscrepancy {
-    /// It says that it holds so many more messages than it sends.
+    /// The server claims to hold this many more messages than it sends.
     Withheld(u64),
-    /// It has taken so many messages and does not hold them.
+    /// The server has accepted this many messages that it does not hold.
     Lost(u64),
-    /// It holds as many, and its fingerprint is another one: other contents, or a lie.
+    /// The server holds the same number of messages with another fingerprint: it has other
+    /// contents, or lies.
     Other,
 }
 

@@ -1,12 +1,13 @@
-//! Columns that a table has got since it was last looked at: what they hold, and who wrote it.
+//! Captures columns that were added to a table since the schema was last compared.
 //!
 //! A migration gives each row a value: by the column's default, which is in the declaration, or by
-//! writing it, as Django's `AddField` does. Nobody meant a row by that, and every device does it when
-//! its program is updated, so it must not win over what people have written on devices that were
-//! updated earlier. It is sent as the baseline is (Format 1): older than every edit.
+//! writing it, as Django's `AddField` does. No user meant a row by that, and every device does it
+//! when its program is updated, so it must not win over values that people wrote on devices that
+//! were updated earlier. It is sent as backfill (Format 1), which is older than every edit.
 //!
 //! # Invariants
-//! - What is written to a column before it is captured has not seen what other devices sent of it.
+//! - The author of a value that is written before its column is captured has not seen other
+//!   devices' values of it.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +24,11 @@ use crate::row_id::RowId;
 use crate::schema::tracked_table::{CapturedColumn, TrackedTable};
 use crate::sql_value::{BoundValue, read};
 
-/// Bytes of different values among which the most common one is looked for: a value that a migration
-/// has written to every row is among the first.
+/// The maximum bytes of distinct values among which the most common one is searched. A value that a
+/// migration has written to every row is among the first.
 const COUNTED_BYTES_MAX: usize = 16 << 20;
 
-/// Takes the columns for captured ones, and what they hold for changes.
+/// Captures the added columns, and records their values as changes.
 pub(crate) fn capture_added(
     db: &Connection,
     table: &TrackedTable,
@@ -48,7 +49,7 @@ pub(crate) fn capture_added(
     Ok(())
 }
 
-/// Notes the values of the rows that the column's default does not give.
+/// Records the values of the rows that differ from the column's default.
 fn insert_pending_values(
     db: &Connection,
     table: &TrackedTable,
@@ -77,7 +78,7 @@ fn insert_pending_values(
         let cell = known.as_ref().and_then(|row| row.cell(column.id));
         let row = known.filter(|row| row.is_live() && cell.is_none());
         if let (Some(row), Some(fill)) = (row, &fill) {
-            // Also where somebody has replaced it since.
+            // This also applies to rows whose value a user has replaced since.
             baseline.add(table, row, key.clone(), vec![(column, fill.clone())])?;
         }
         if fill.as_ref().is_none_or(|fill| !value_chunks::is_same_value(&value, fill)) {
@@ -87,11 +88,11 @@ fn insert_pending_values(
     baseline.close()
 }
 
-/// The value that a migration has written to every row, if it has: the most common one of a column
-/// in which no row has the declared default.
+/// Returns the value that a migration has written to every row, if it has: the most common one of a
+/// column in which no row has the declared default.
 ///
-/// Only rows that were synced before are counted. Those that programs have inserted since say what
-/// somebody wants, not what the migration did, and there may be more of them than of the others.
+/// Only rows that were synced before are counted. Rows that programs have inserted since show what
+/// users want, not what the migration did, and there may be more of them.
 fn migration_value(
     db: &Connection,
     table: &TrackedTable,
@@ -126,7 +127,7 @@ fn migration_value(
     Ok(most_common.and_then(|(value, _)| Value::decode_key(value).ok()?.pop()))
 }
 
-/// Notes that the last column was written.
+/// Records that the last column was written.
 fn insert_pending(
     db: &Connection,
     table: &TrackedTable,
@@ -139,13 +140,13 @@ fn insert_pending(
     triggers::add_note(db, table, key, &changed_columns, at_ms)
 }
 
-/// A column that was known before, of this file's table or of what other devices sent.
+/// Returns the id of a column that was known before, from this file's table or from other devices.
 fn pending_column(db: &Connection, table: i64, name: &str) -> Result<Option<ColumnId>> {
     let sql = "SELECT id FROM warren_column WHERE table_id = ?1 AND name = ?2";
     Ok(db.prepare_cached(sql)?.query_row((table, name), |row| row.get(0)).optional()?)
 }
 
-/// What other devices sent of a column is to be shown.
+/// Marks the rows as dirty for which other devices sent a value of the column.
 fn mark_rows_dirty(db: &Connection, table: &TrackedTable, column: ColumnId) -> Result<()> {
     let mut statement = db.prepare("SELECT key FROM warren_row WHERE table_id = ?1")?;
     let keys = statement.query_map([table.id], |row| row.get::<_, Vec<u8>>(0))?;

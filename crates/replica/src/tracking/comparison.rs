@@ -1,12 +1,12 @@
-//! Compares a table with the state where no trigger was there to note changes: what differs was
-//! changed meanwhile, and goes to the outbox as if a trigger had noted it.
+//! Compares a table with the row states if its triggers were missing: differences are changes from
+//! that time, and are added to the outbox as if a trigger had recorded them.
 //!
 //! # Invariants
-//! - A row that waits to be shown stands in the table as it was before, or not at all. What a message
-//!   says of a cell, the column's default, or what a migration wrote to every row is no edit of it
-//!   then, and such a row was not deleted.
-//! - A deleted row that is visible because others refer to it is no new row.
-//! - A cell that nobody has written holds its column's default.
+//! - A dirty row from another device is in the table in its previous form, or not at all. A value
+//!   from a message, the column's default, or a value that a migration wrote to every row does not
+//!   count as an edit of its cells, and such a row does not count as deleted.
+//! - A deleted row that is visible because others refer to it does not count as new.
+//! - A cell that was never written holds its column's default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,8 @@ use crate::log::value_chunks;
 use crate::row_id::RowId;
 use crate::schema::tracked_table::{self, CapturedColumn, DeclaredTable, TrackedTable};
 
-/// Notes what differs in a table of which nothing went away, with this time (milliseconds since 1970).
+/// Adds the differences of a table that lost no columns to the outbox, with this time (milliseconds
+/// since 1970).
 pub(crate) fn insert_pending_differences(
     db: &Connection,
     table: &TrackedTable,
@@ -57,7 +58,7 @@ pub(crate) fn insert_pending_differences(
     comparison.insert_pending_deletes()
 }
 
-/// For each captured column, whether it holds its default, in SQL.
+/// Returns an SQL condition for each captured column that it holds its default.
 fn at_default(db: &Connection, table: &TrackedTable) -> Result<Vec<String>> {
     let declared = DeclaredTable::read(db, &table.name)?;
     let declared: Vec<_> = declared.iter().flat_map(DeclaredTable::captured).collect();
@@ -76,16 +77,16 @@ struct TableDiff<'a> {
     names: NameResolver<'a>,
     /// Deleted rows that are visible.
     resurrected: BTreeSet<RowId>,
-    /// Hidden rows: what the table has under such a key is another row.
+    /// Hidden rows: a row in the table under such a key is another one.
     hidden: BTreeSet<RowId>,
-    /// Rows that wait to be shown and are not as the state has them, by their encoded keys.
+    /// Dirty rows that differ from their row state, by their encoded keys.
     uncertain: BTreeMap<Vec<u8>, UncertainRow>,
 }
 
-/// A row whose cells may hold what an earlier message said, or what somebody wrote since.
+/// A row whose cells may hold the value of an earlier message, or a later edit.
 struct UncertainRow {
     key: Vec<Value>,
-    /// The positions of cells that are not as the state has them, and what they hold.
+    /// The positions and values of the cells that differ from the row state.
     cells: Vec<(usize, Value)>,
 }
 
@@ -119,7 +120,7 @@ impl TableDiff<'_> {
         Ok(())
     }
 
-    /// The positions of the captured columns whose values are not what the state says.
+    /// Returns the positions of the captured columns whose values differ from the row state.
     fn differing(
         &mut self,
         row: &RowState,
@@ -134,7 +135,7 @@ impl TableDiff<'_> {
         Ok((0..values.len()).filter(|position| !is_same(*position)).collect())
     }
 
-    /// Notes, of the rows that wait, the cells that hold what no message says of them.
+    /// Adds those cells of dirty rows to the outbox whose values are in no message.
     fn insert_uncertain_rows(&mut self) -> Result<()> {
         if self.uncertain.is_empty() {
             return Ok(());
@@ -165,8 +166,8 @@ impl TableDiff<'_> {
 
     fn insert_pending_row(&self, key: &[Value]) -> Result<()> {
         if self.table.has_auto_key {
-            // Who gave the key is not known. Two rows that should be one can be put together
-            // again, one that should be two cannot.
+            // The origin of the key is unknown. Two rows that should be one can be merged again,
+            // but one that should be two cannot be split.
             self.insert_pending(key, NEXT_KEY_AUTO_ASSIGNED)?;
         }
         self.insert_pending(key, "*")
@@ -178,7 +179,7 @@ impl TableDiff<'_> {
         self.insert_pending(key, &mask.collect::<String>())
     }
 
-    /// Live rows that are not in the table, though nothing keeps them out of it.
+    /// Adds deletes for live rows that are missing in the table for no recorded reason.
     fn insert_pending_deletes(&self) -> Result<()> {
         let sql = "SELECT key FROM warren_row WHERE table_id = ?1 AND NOT EXISTS (
                        SELECT 1 FROM warren_visibility_override o

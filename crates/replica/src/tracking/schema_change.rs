@@ -1,13 +1,13 @@
-//! What keeps tracking right when the schema changes: columns that came, tables that were rebuilt.
+//! Keeps tracking correct when the schema changes: columns are added, or tables are rebuilt.
 //!
-//! Most migration tools rebuild a table for what ALTER TABLE can't do: they copy it to a new one and
-//! drop the old one, and with it its triggers. Until they are installed again, nothing notes what
-//! programs write; [`comparison`] finds it.
+//! Most migration tools rebuild a table for changes that ALTER TABLE can't make: they copy it to a
+//! new one and drop the old one, and with it its triggers. Until they are installed again, no
+//! changes are recorded; [`comparison`] finds them.
 //!
 //! # Invariants
-//! - A table whose triggers are not those that this version installs is compared with the state,
-//!   whatever else has changed, before anything is shown in it.
-//! - A column that went away stops the sync with an error; nothing is guessed from names.
+//! - A table whose triggers are not those that this version installs is compared with the row
+//!   states, whatever else has changed, before anything is written to it.
+//! - A removed column stops the sync with an error; nothing is guessed from names.
 
 use rusqlite::Connection;
 use sqlite_schema::ColumnSchema;
@@ -19,9 +19,9 @@ use crate::schema::tracked_table::{
     CapturedColumn, DeclaredTable, TrackedTable, check_not_shadowed,
 };
 
-/// Compares every tracked table with what was noted, and takes note of what was added.
+/// Compares every tracked table with its recorded schema, and captures added columns.
 ///
-/// `at_ms` is the time that changes get whose own time no trigger noted.
+/// `at_ms` is the time of changes for which no trigger recorded one.
 pub(crate) fn follow_schema_changes(db: &Connection, at_ms: u64) -> Result<()> {
     let tables = TrackedTable::all(db)?;
     check_not_shadowed(db, &tables)?;
@@ -34,7 +34,7 @@ pub(crate) fn follow_schema_changes(db: &Connection, at_ms: u64) -> Result<()> {
     Ok(())
 }
 
-/// Compares one table, of which nothing went away.
+/// Compares one table that lost no columns.
 pub(crate) fn follow_table_changes(
     db: &Connection,
     table: &TrackedTable,
@@ -50,7 +50,7 @@ pub(crate) fn follow_table_changes(
         mark_declaration_pending(db, table)?;
         triggers::install(db, &find(db, table.id)?)
     } else if !is_installed {
-        // Its constraints may be others now.
+        // The constraints of the table may have changed.
         mark_declaration_pending(db, table)?;
         triggers::install(db, table)
     } else {
@@ -58,17 +58,17 @@ pub(crate) fn follow_table_changes(
     }
 }
 
-/// A number that is another one after any change of the schema.
+/// Returns a number that changes with every change of the schema.
 pub(crate) fn schema_version(db: &Connection) -> Result<i64> {
     Ok(db.query_row("PRAGMA schema_version", [], |row| row.get(0))?)
 }
 
-/// The tracked tables that were rebuilt or got columns, so that not every change to them is noted
-/// until the next sync.
+/// Returns the tracked tables that were rebuilt or got columns, so that not all changes to them are
+/// recorded until the next sync.
 pub(crate) fn uncaptured_tables(db: &Connection) -> Result<Vec<String>> {
     let mut uncaptured = Vec::new();
     for table in TrackedTable::all(db)? {
-        // What stops the sync is for the sync to say.
+        // The sync reports this error.
         if incompatible_change(db, &table)?.is_some() {
             continue;
         }
@@ -79,7 +79,7 @@ pub(crate) fn uncaptured_tables(db: &Connection) -> Result<Vec<String>> {
     Ok(uncaptured)
 }
 
-/// What is no longer as it was noted, so that the table cannot be read as it was.
+/// Returns the difference to the recorded schema that makes tracking impossible, if there is one.
 pub(crate) fn incompatible_change(db: &Connection, table: &TrackedTable) -> Result<Option<String>> {
     let Some(declared) = DeclaredTable::read(db, &table.name)? else {
         return Ok(Some("the table was dropped or renamed".into()));
@@ -100,7 +100,7 @@ fn added_columns(db: &Connection, table: &TrackedTable) -> Result<Vec<ColumnSche
     Ok(declared.filter(is_new).cloned().collect())
 }
 
-/// The next sync sends the table's declaration, if it is another one.
+/// Makes the next sync send the table's declaration, if it has changed.
 fn mark_declaration_pending(db: &Connection, table: &TrackedTable) -> Result<()> {
     db.execute("UPDATE warren_table SET declaration_pending = 1 WHERE id = ?1", [table.id])?;
     Ok(())

@@ -1,7 +1,7 @@
-//! Which tables are tracked: what callers ask.
+//! Tracks and untracks tables for the callers of this crate.
 //!
 //! # Not here
-//! - What tracking a table does → `tracking.rs`. Which can be → `trackable_tables.rs`.
+//! - Tracking one table → `tracking.rs`. Finding trackable tables → `trackable_tables.rs`.
 
 use super::{schema_change, trackable_tables};
 use crate::capture::timestamping::{self, CorrectedClock};
@@ -14,10 +14,10 @@ use crate::schema::tracked_table::TrackedTable;
 use crate::tracking::{self, TrackingResult};
 
 impl Replica {
-    /// Begins to track these tables, all or none.
+    /// Starts tracking these tables, all or none.
     pub fn track(&self, tables: &[String]) -> Result<Vec<TrackingResult>> {
         self.transaction(|db| {
-            // What is in these tables refers to new rows by the keys that they will have.
+            // Rows of these tables must refer to new rows by the keys that those will have.
             timestamping::move_from_known_keys(db, &TrackedTable::all(db)?)?;
             let mut tracked = Vec::new();
             for name in tables {
@@ -27,14 +27,14 @@ impl Replica {
         })
     }
 
-    /// Begins to track every table that can be; the others come back with the reason.
+    /// Starts tracking every trackable table. Returns the errors of the others.
     pub fn track_all(&self) -> Result<(Vec<TrackingResult>, Vec<Error>)> {
         let (can, cannot) = trackable_tables::all(&self.db)?;
         Ok((self.track(&can)?, cannot))
     }
 
-    /// Stops tracking these tables. Changes that were made until now are still sent, but for those
-    /// of a table that lost what they are about.
+    /// Stops tracking these tables. Changes up to now are still sent, except those of a table that
+    /// was removed, lost a column, or has another key.
     pub fn untrack(&self, tables: &[String], now_ms: u64) -> Result<()> {
         self.transaction(|db| {
             let mut readable = Vec::new();
@@ -53,8 +53,10 @@ impl Replica {
         })
     }
 
-    /// Takes everything of Warren's out of the file. Refused while there are changes that no server
-    /// has, unless `force`. Returns the names of the tables that were tracked.
+    /// Removes everything of Warren from the file. Returns the names of the tracked tables.
+    ///
+    /// # Errors
+    /// [`Error::UnsentChanges`] if there are changes that no server has, unless `force` is set.
     pub fn untrack_all(self, force: bool) -> Result<Vec<String>> {
         self.transaction(|db| {
             let noted = triggers::pending_count(db)?;

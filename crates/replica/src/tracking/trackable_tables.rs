@@ -1,4 +1,4 @@
-//! The tables of a file that can be tracked, and why others cannot.
+//! Finds the tables of a file that can be tracked, and the reasons why others cannot.
 
 use rusqlite::Connection;
 use sqlite_schema::{TableEntry, TableKind, virtual_table_module};
@@ -6,7 +6,7 @@ use sqlite_schema::{TableEntry, TableKind, virtual_table_module};
 use crate::error::{Error, Result};
 use crate::schema::tracked_table::{DeclaredTable, SHADOWED, is_internal};
 
-/// Whether the name can be tracked at all, and how it is declared.
+/// Checks whether a table can be tracked, and returns its declaration.
 pub(crate) fn check_trackable(db: &Connection, name: &str) -> Result<DeclaredTable> {
     let no =
         |reason: &str| Error::Untrackable { table: name.to_owned(), reason: reason.to_owned() };
@@ -43,10 +43,11 @@ pub(crate) fn check_trackable(db: &Connection, name: &str) -> Result<DeclaredTab
     Ok(declared)
 }
 
-/// Half of SQLite's limit on the depth of an expression (1,000): the mask is one concatenation.
+/// The maximum number of columns: half of SQLite's limit on the depth of an expression (1,000),
+/// because the mask is one concatenation.
 const COLUMNS_COUNT_MAX: usize = 500;
 
-/// The tables of a file that can be tracked, and the ones that cannot, each with the reason.
+/// Returns the trackable tables of a file, and for each of the others an error with the reason.
 pub(crate) fn all(db: &Connection) -> Result<(Vec<String>, Vec<Error>)> {
     let is_candidate = |table: &TableEntry| {
         matches!(table.kind, TableKind::Ordinary | TableKind::Virtual) && !is_internal(&table.name)
@@ -62,8 +63,8 @@ pub(crate) fn all(db: &Connection) -> Result<(Vec<String>, Vec<Error>)> {
     Ok((can, cannot))
 }
 
-/// Endings of the names of the tables in which modules keep their content. SQLite tells it only of
-/// modules that it has.
+/// The suffixes of the tables in which modules store their content. SQLite reports such tables only
+/// for modules that it has.
 const SHADOW_TABLE_SUFFIXES: &[(&str, &[&str])] = &[
     ("rtree", &["node", "rowid", "parent"]),
     ("rtree_i32", &["node", "rowid", "parent"]),
@@ -73,8 +74,8 @@ const SHADOW_TABLE_SUFFIXES: &[(&str, &[&str])] = &[
     ("fts5", &["data", "idx", "content", "docsize", "config"]),
 ];
 
-/// The virtual table whose content a table is; with a module that is not known, every table whose
-/// name begins with the virtual table's.
+/// Returns the virtual table whose content a table stores. With an unknown module, every table
+/// whose name begins with the virtual table's counts as its content.
 fn shadow_table_owner(db: &Connection, name: &str) -> Result<Option<String>> {
     let sql =
         "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL %'";

@@ -1,12 +1,12 @@
-//! Listening to the server: `GET /v1/sync/events` over HTTP, and how long to wait before it is
-//! asked again.
+//! Subscribes to the server's events by `GET /v1/sync/events` over HTTP, and computes the pauses
+//! before retries.
 //!
 //! # Invariants
-//! - A server that says nothing for [`KEEPALIVE_TIMEOUT`], not even that it lives, is gone.
-//! - A line has a limit, and so has a pause.
+//! - A server that sends nothing for [`KEEPALIVE_TIMEOUT`], not even a keep-alive, counts as gone.
+//! - The length of a line is limited, and so is a pause.
 //!
 //! # Not here
-//! - What an event says → `protocol::EventLineParser`. Threads, and what to do about it → `cli`.
+//! - The syntax of an event → `protocol::EventLineParser`. Threads and reactions → `cli`.
 
 use std::collections::VecDeque;
 #[cfg(not(target_family = "wasm"))]
@@ -21,27 +21,28 @@ use ureq::BodyReader;
 
 use crate::error::{Error, Result};
 
-/// Twice the server's pause between two signs of life, and some time for the network.
+/// The timeout of an event stream: twice the server's keep-alive interval, plus time for the
+/// network.
 pub const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(45);
-/// No line of an event is nearly as long.
+/// The maximum length of a line; no line of an event comes close.
 const LINE_BYTES_MAX: usize = 8 << 10;
-/// The first pause, and the longest: a server that was restarted is back in a moment, and one that
-/// is gone for the night is asked once a minute.
+/// The first and the longest pause: a restarted server is back within moments, and one that is down
+/// for the night gets one request a minute.
 const PAUSE_MS_MIN: u64 = 500;
 const PAUSE_MS_MAX: u64 = 60_000;
 
-/// What a server that is listened to says.
+/// An event of a server's event stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerEvent {
-    /// How the vault stands.
+    /// The state of the vault.
     State(VaultState),
-    /// That it lives.
+    /// A sign that the server is alive.
     KeepAlive,
-    /// Nothing more: it stops, or it does not know this device any more.
+    /// The end of the stream: the server stops, or no longer accepts this device.
     EndOfStream,
 }
 
-/// Makes out what is said in the bytes of a stream of events, however they are cut.
+/// A decoder of the bytes of an event stream, split at any place.
 #[derive(Debug, Default)]
 pub struct EventStreamDecoder {
     line: Vec<u8>,
@@ -50,7 +51,7 @@ pub struct EventStreamDecoder {
 }
 
 impl EventStreamDecoder {
-    /// Takes the next bytes.
+    /// Appends the next bytes.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);
@@ -66,7 +67,7 @@ impl EventStreamDecoder {
         Ok(())
     }
 
-    /// What was said, in order; not yet [`ServerEvent::EndOfStream`].
+    /// Returns the next event; it is never [`ServerEvent::EndOfStream`].
     pub fn next_event(&mut self) -> Option<ServerEvent> {
         self.heard.pop_front()
     }
@@ -85,7 +86,7 @@ impl EventStreamDecoder {
     }
 }
 
-/// A stream of events, open.
+/// An open event stream.
 #[cfg(not(target_family = "wasm"))]
 pub struct EventStream {
     body: BodyReader<'static>,
@@ -98,7 +99,7 @@ impl EventStream {
         Self { body, decoder: EventStreamDecoder::default() }
     }
 
-    /// Waits for what is said next.
+    /// Waits for the next event.
     pub fn next_event(&mut self) -> Result<ServerEvent> {
         let mut chunk = [0; LINE_BYTES_MAX];
         loop {
@@ -121,21 +122,21 @@ impl fmt::Debug for EventStream {
     }
 }
 
-/// How long to wait before what failed is tried again: twice as long each time, and by chance up to
-/// half of that less, so that the devices of a server that was away do not all come back at once.
+/// The pauses before failed requests are retried. Each is twice as long as the one before, and
+/// randomly up to half shorter, so that all devices do not return at once when a server is back.
 #[derive(Clone, Debug, Default)]
 pub struct RetryBackoff {
     failures: u32,
 }
 
 impl RetryBackoff {
-    /// The next pause.
+    /// Returns the next pause.
     pub fn next_delay(&mut self) -> Duration {
         let random = getrandom::u64().expect("the system gives random numbers");
         self.pause_with(random)
     }
 
-    /// It did not fail: the next pause is the shortest again.
+    /// Makes the next pause the shortest again, after a success.
     pub fn reset(&mut self) {
         self.failures = 0;
     }

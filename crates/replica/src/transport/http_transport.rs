@@ -1,4 +1,5 @@
-//! The transport over HTTP: protobuf, one connection kept open, every wait bounded.
+//! Implements the transport over HTTP, with protobuf, one persistent connection, and a timeout for
+//! every wait.
 
 use std::io::Read;
 use std::time::Duration;
@@ -22,11 +23,11 @@ use super::{ANSWER_BYTES_MAX, PullParams};
 use crate::error::{Error, Result};
 use crate::sync::blocking::{PageStream, Transport};
 
-/// Until a connection stands.
+/// The timeout for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// For one request and its answer, whatever the size of the page.
+/// The timeout for one request and its answer, whatever the size of the page.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
-/// Between two pieces of a stream.
+/// The timeout between two reads of a stream.
 const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 type AgentConfigBuilder = ConfigBuilder<AgentScope>;
@@ -40,17 +41,17 @@ pub struct HttpTransport {
 }
 
 impl HttpTransport {
-    /// `server` is its address, such as `http://127.0.0.1:4600`.
+    /// Creates a transport to `server`, an address such as `http://127.0.0.1:4600`.
     pub fn new(server: &str) -> Self {
         Self::trusting(server, TrustedRoots::default())
     }
 
-    /// The same, with authorities of the user's own.
+    /// Creates a transport that trusts authorities of the user's choice.
     pub fn trusting(server: &str, roots: TrustedRoots) -> Self {
         Self::with_timeout(server, roots, REQUEST_TIMEOUT)
     }
 
-    /// For those who would rather go without an answer than wait longer than this for it.
+    /// Creates a transport with this timeout for each answer.
     pub fn with_timeout(server: &str, roots: TrustedRoots, timeout: Duration) -> Self {
         Self::build(server, roots, |config| config.timeout_global(Some(timeout)))
     }
@@ -70,7 +71,8 @@ impl HttpTransport {
         Self { agent, server: server.trim_end_matches('/').to_owned(), roots }
     }
 
-    /// `GET /v1/sync/events`, on a connection of its own, for as long as somebody listens.
+    /// Requests `GET /v1/sync/events` on a separate connection, which stays open while the stream
+    /// is in use.
     pub fn subscribe(&self, token: &str) -> Result<EventStream> {
         let http = Self::build(&self.server, self.roots.clone(), |config| {
             config
@@ -78,20 +80,20 @@ impl HttpTransport {
                 .timeout_per_read(Some(KEEPALIVE_TIMEOUT))
         });
         let request = http.agent.get(format!("{}/v1/sync/events", http.server));
-        // A refusal comes as protobuf then.
+        // The header makes the server send a refusal as protobuf.
         let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
         let body = check_status(request.call())?.into_body();
         Ok(EventStream::new(body.into_with_config().limit(u64::MAX).reader()))
     }
 
-    /// `GET` of a path, as `T`.
+    /// Sends a `GET` request and decodes the answer as `T`.
     pub fn get<T: Message + Default>(&self, path: &str, token: &str) -> Result<T> {
         let request = self.agent.get(format!("{}{path}", self.server));
         let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
         decode(request.call())
     }
 
-    /// `POST` of a message to a path, answered by `T`.
+    /// Sends a message by `POST` and decodes the answer as `T`.
     pub fn post<T: Message + Default>(
         &self,
         path: &str,
@@ -106,7 +108,7 @@ impl HttpTransport {
         decode(request.send(body.encode_to_vec()))
     }
 
-    /// `DELETE` of a path.
+    /// Sends a `DELETE` request.
     pub fn delete(&self, path: &str, token: &str) -> Result<()> {
         let request = self.agent.delete(format!("{}{path}", self.server));
         let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
@@ -126,10 +128,10 @@ fn decode<T: Message + Default>(response: Result<Response<ureq::Body>, ureq::Err
 
 fn unreachable(source: &ureq::Error) -> Error {
     let reason = source.to_string();
-    // As rustls begins, whose errors ureq hands on as I/O.
+    // This is how rustls begins its errors, which ureq passes on as I/O errors.
     match reason.split_once("invalid peer certificate: ") {
         None => Error::Unreachable(reason),
-        // No authority signed it, or one of the same name.
+        // No trusted authority signed it, or only one of the same name.
         Some((_, "UnknownIssuer" | "BadSignature")) => Error::Untrusted {
             reason: "issued by an unknown certificate authority; pass its certificate with \
                      --ca-file FILE"
@@ -144,7 +146,7 @@ fn response_body(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<
 }
 
 fn read(response: Response<ureq::Body>) -> Result<Vec<u8>> {
-    // What comes out of the decoder counts: a few bytes may unpack to a great many.
+    // The limit applies after decompression, because a few bytes may unpack to a great many.
     let mut body = response.into_body().into_reader().take(ANSWER_BYTES_MAX + 1);
     let mut bytes = Vec::new();
     body.read_to_end(&mut bytes).map_err(|e| Error::Unreachable(e.to_string()))?;
@@ -154,7 +156,7 @@ fn read(response: Response<ureq::Body>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An answer that is not a refusal.
+/// Returns the response, or an error if it is a refusal or an HTML page.
 fn check_status(
     response: Result<Response<ureq::Body>, ureq::Error>,
 ) -> Result<Response<ureq::Body>> {
@@ -183,7 +185,7 @@ impl Transport for HttpTransport {
 
     fn stream(&mut self, token: &str, cursor: u64) -> Result<PageStream> {
         let request = self.agent.get(format!("{}/v1/sync/full?cursor={cursor}", self.server));
-        // However long it takes, as long as something comes.
+        // A stream may take any time, as long as data keeps arriving.
         let config = request.config().timeout_global(None).timeout_per_read(Some(READ_TIMEOUT));
         let request = config.build().header("accept", protocol::PROTOBUF_SEQUENCE);
         let response = check_status(request.header("authorization", bearer(token)).call())?;

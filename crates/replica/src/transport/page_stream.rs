@@ -1,4 +1,4 @@
-//! The stream of `GET /v1/sync/full`, page by page: protobuf messages, each after its length.
+//! Decodes the stream of `GET /v1/sync/full` into pages: protobuf messages, each after its length.
 
 #[cfg(not(target_family = "wasm"))]
 use std::io::Read;
@@ -10,23 +10,23 @@ use protocol::PullResponse;
 use super::ANSWER_BYTES_MAX;
 use crate::error::{Error, Result};
 
-/// What is read at a time.
+/// The maximum number of bytes of one read.
 #[cfg(not(target_family = "wasm"))]
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Puts what comes over the network together to pages.
+/// A decoder that assembles pages from bytes of the network.
 #[derive(Debug, Default)]
 pub struct PageDecoder {
     waiting: BytesMut,
 }
 
 impl PageDecoder {
-    /// Takes the next bytes, however they are cut.
+    /// Appends the next bytes, split at any place.
     pub fn push(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// A page that is complete.
+    /// Returns the next complete page, if there is one.
     pub fn page(&mut self) -> Result<Option<PullResponse>> {
         let Some((length, prefix)) = self.length()? else { return Ok(None) };
         if self.waiting.len() < prefix + length {
@@ -36,12 +36,12 @@ impl PageDecoder {
         PullResponse::decode(self.waiting.split_to(length)).map(Some).map_err(broken_stream_error)
     }
 
-    /// Nothing more comes: an error if that is within a page.
+    /// Checks at the end of the stream that no page is incomplete.
     pub fn end(&self) -> Result<()> {
         if self.waiting.is_empty() { Ok(()) } else { Err(broken_stream_error("incomplete page")) }
     }
 
-    /// A page's length, and that of the varint which says so.
+    /// Returns a page's length, and the length of the varint that contains it.
     fn length(&self) -> Result<Option<(usize, usize)>> {
         let mut length = 0;
         for (index, byte) in self.waiting.iter().take(5).enumerate() {
@@ -64,12 +64,12 @@ fn broken_stream_error(reason: impl Into<Box<dyn std::error::Error + Send + Sync
     Error::Unreachable(format!("response interrupted: {}", reason.into()))
 }
 
-/// Reads page after page, holding one at a time.
+/// A reader of pages that holds one at a time.
 #[cfg(not(target_family = "wasm"))]
 pub(crate) struct PageStreamReader<R> {
     reader: R,
     decoder: PageDecoder,
-    /// Nothing is read after an error.
+    /// Whether an error has occurred, after which nothing is read.
     is_broken: bool,
 }
 
@@ -79,7 +79,7 @@ impl<R: Read> PageStreamReader<R> {
         Self { reader, decoder: PageDecoder::default(), is_broken: false }
     }
 
-    /// `None` at the end.
+    /// Reads the next page, or returns `None` at the end.
     fn page(&mut self) -> Result<Option<PullResponse>> {
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {

@@ -1,5 +1,5 @@
-//! Whose certificates a server may show: those of authorities that the machine trusts, or of the
-//! ones that the user named for this file.
+//! Chooses the certificate authorities for a server: those that the machine trusts, or those that
+//! the user configured for this file.
 
 use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 
@@ -7,19 +7,20 @@ use crate::error::{Error, Result};
 use crate::meta::{self, ReplicaMetaKey};
 use crate::replica::Replica;
 
-/// The authorities that a server's certificate has to come from.
+/// The authorities that may have issued a server's certificate.
 #[derive(Clone, Debug)]
 pub struct TrustedRoots(RootCerts);
 
 impl Default for TrustedRoots {
-    /// Those that the machine trusts: a small server's certificate may be its owner's own.
+    /// Returns the authorities that the machine trusts: a small server may have a certificate of
+    /// its owner.
     fn default() -> Self {
         Self(RootCerts::PlatformVerifier)
     }
 }
 
 impl TrustedRoots {
-    /// The certificates in a PEM text, and no others.
+    /// Returns only the certificates in a PEM text.
     pub fn from_pem(pem: &str) -> Result<Self> {
         let mut certificates: Vec<Certificate<'static>> = Vec::new();
         for item in parse_pem(pem.as_bytes()) {
@@ -42,26 +43,27 @@ impl TrustedRoots {
 }
 
 impl Replica {
-    /// The authorities that the user named for this file's server, as a PEM text. `None`: those of
-    /// the machine.
+    /// Returns the authorities that the user configured for this file's server, as a PEM text, or
+    /// `None` for those of the machine.
     pub fn authorities(&self) -> Result<Option<String>> {
         meta::get(&self.db, ReplicaMetaKey::Authorities)
     }
 
-    /// Remembers them, or to go by the machine's again.
+    /// Stores authorities for this file's server, or `None` to trust those of the machine again.
     pub fn set_authorities(&self, pem: Option<&str>) -> Result<()> {
         let certificates = pem.map(certificates_of);
         self.transaction(|db| meta::set(db, ReplicaMetaKey::Authorities, certificates))
     }
 
-    /// The authorities for this file's server.
+    /// Returns the authorities for this file's server.
     pub fn trusted_roots(&self) -> Result<TrustedRoots> {
         let pem = self.authorities()?;
         pem.map_or_else(|| Ok(TrustedRoots::default()), |pem| TrustedRoots::from_pem(&pem))
     }
 }
 
-/// The certificates of a PEM text: a private key that lies beside them is not to travel with a file.
+/// Extracts the certificates of a PEM text, so that a private key in the same text is not stored in
+/// the file.
 fn certificates_of(pem: &str) -> String {
     const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
     const END: &str = "-----END CERTIFICATE-----";

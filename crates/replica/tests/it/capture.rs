@@ -1,4 +1,5 @@
-//! What any program does to a tracked table reaches the other device, value for value.
+//! Tests that every write of any program to a tracked table reaches the other device, value for
+//! value.
 
 use crate::support::{MemoryServer, TestDevice};
 

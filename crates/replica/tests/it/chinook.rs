@@ -1,4 +1,5 @@
-//! The real database: 11 tables, composite keys, a table of nothing but its key, foreign keys.
+//! Tests with a real database, Chinook: 11 tables, composite keys, a table that has only its key,
+//! foreign keys.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Clocks that are wrong, of devices and of the server: nothing waits, nothing splits.
+//! Tests of wrong clocks, of devices and of the server: no device waits, and no two devices differ.
 
 use crdt::{CellWrite, Change, Message, NodeId, Timestamp, Value};
 
@@ -12,7 +12,7 @@ fn values(device: &TestDevice) -> Vec<String> {
     device.texts("SELECT id || v FROM t ORDER BY id")
 }
 
-/// A row of another device, under a timestamp of the test's choice.
+/// Creates the message of another device's row, with a timestamp of the test's choice.
 fn row(timestamp: Timestamp, id: i64, v: &str) -> Message {
     let cells = vec![CellWrite::new("v", Value::Text(v.into()))];
     let (table, key) = ("t".into(), vec![Value::Integer(id)]);
@@ -85,7 +85,7 @@ fn a_full_counter_and_the_ends_of_time_stop_nobody() {
         }
         for (number, device) in devices.iter_mut().enumerate() {
             device.write(&format!("INSERT INTO t VALUES (1{number}, 'own')")).unwrap();
-            // What nobody can be later than stays.
+            // A value with the last possible timestamp stays, because no edit can be later.
             device.write("UPDATE t SET v = 'edited' WHERE id = 1").unwrap();
             assert!(device.sync(&mut server).in_sync, "{timestamp}");
         }

@@ -1,4 +1,5 @@
-//! Lost edits and history: the same on every device, and one call brings an edit back.
+//! Tests of lost edits and history: they are the same on every device, and one call restores an
+//! edit.
 
 use proptest::prelude::*;
 use protocol::ErrorCode;
@@ -20,7 +21,7 @@ struct ConflictingDevices {
 }
 
 impl ConflictingDevices {
-    /// Two devices that both have what `before` wrote.
+    /// Creates two devices that both have the rows that `before` wrote.
     fn new(before: &str) -> Self {
         let mut server = MemoryServer::default();
         let devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
@@ -30,14 +31,14 @@ impl ConflictingDevices {
         pair
     }
 
-    /// Later than everything that was written before.
+    /// Writes at a time after everything that was written before.
     fn write(&mut self, device: usize, sql: &str) {
         let clock_ms = self.devices.iter().map(|device| device.clock_ms).max().unwrap();
         self.devices[device].clock_ms = clock_ms;
         self.devices[device].write(sql).unwrap();
     }
 
-    /// Both have everything of each other.
+    /// Syncs until both devices have everything of each other.
     fn meet(&mut self) {
         for device in [0, 1, 0] {
             assert!(self.devices[device].sync(&mut self.server).in_sync);
@@ -45,14 +46,14 @@ impl ConflictingDevices {
         assert_eq!(self.devices[0].dump(), self.devices[1].dump());
     }
 
-    /// The conflicts, which are the same on both.
+    /// Returns the conflicts, which are the same on both devices.
     #[track_caller]
     fn conflicts(&mut self) -> Vec<Conflict> {
         self.meet();
         let of = |device: &TestDevice| device.replica().conflicts().unwrap();
         let (mut left, mut right) = (of(&self.devices[0]), of(&self.devices[1]));
         for conflict in left.iter_mut().chain(&mut right) {
-            // Names are each device's own affair.
+            // Each device has its own names for devices.
             for edit in [&mut conflict.lost, &mut conflict.winner] {
                 edit.origin.device_name = edit.origin.node_id.to_string();
             }
@@ -61,7 +62,7 @@ impl ConflictingDevices {
         left
     }
 
-    /// `table key column: lost < winner`, one line each.
+    /// Compares the conflicts with lines of the form `table key column: lost < winner`.
     #[track_caller]
     fn check(&mut self, expected: &[&str]) {
         let conflicts = self.conflicts();
@@ -75,7 +76,7 @@ impl ConflictingDevices {
         assert_eq!(restored.id, conflict.id);
         let left = self.devices[device].replica().conflicts().unwrap();
         assert!(left.iter().all(|left| left.id != conflict.id), "it is shown, though not synced");
-        // Restored later than what was written before, by a test's clock.
+        // The test's clock makes later writes later than the restored edit.
         self.devices[device].clock_ms = now_ms + 1_000;
         conflict
     }
@@ -125,7 +126,7 @@ fn an_edit_made_while_the_other_arrives_did_not_see_it() {
     pair.write(0, "UPDATE t SET a = 'of 0'");
     pair.write(1, "UPDATE t SET a = 'of 1'");
     pair.devices[0].sync(&mut pair.server);
-    // Receives the other edit and timestamps its own in one sync.
+    // The device receives the other edit and timestamps its own in one sync.
     pair.devices[1].sync(&mut pair.server);
     pair.check(&["t 1 a: 'of 0' < 'of 1'"]);
 }
@@ -186,10 +187,10 @@ fn a_delete_that_a_reference_undid_is_not_lost_again() {
     pair.write(0, "INSERT INTO child VALUES (1, 1)");
     pair.write(0, "UPDATE parent SET name = 'edited'");
     pair.write(1, "DELETE FROM parent");
-    // The parent is kept, with the edit that the delete did not see: nothing is missing.
+    // The parent is resurrected, with the edit that the delete did not see, so nothing is missing.
     pair.check(&[]);
     assert_eq!(pair.devices[1].texts("SELECT name FROM parent"), ["edited"]);
-    // Who edits the kept row has seen what it shows.
+    // A device that edits the resurrected row has seen its visible values.
     pair.write(1, "UPDATE parent SET name = 'knowing both'");
     pair.check(&[]);
 }
@@ -243,7 +244,8 @@ fn a_copy_that_is_named_anew_keeps_what_its_changes_replaced() {
     original.write("UPDATE t SET b = 'of the original'").unwrap();
     copy.write("UPDATE t SET a = 'of the copy'").unwrap();
     original.sync(&mut server);
-    // Stamped, with the original's timestamp; then timestamped on top of that, and both renamed.
+    // Untracking timestamps the first edit with the original's node id; the second one gets a
+    // timestamp on top of it, and both get a new node id.
     copy.replica().untrack(&["tagged".into()], copy.clock_ms).unwrap();
     copy.write("UPDATE t SET a = 'again of the copy'").unwrap();
     assert!(copy.sync(&mut server).registered_copy);
@@ -357,7 +359,8 @@ fn any_step() -> impl Strategy<Value = ConflictStep> {
     ]
 }
 
-/// What each of three devices lists after these steps and two syncs in this order.
+/// Returns the conflicts that each of three devices lists after these steps and two syncs in this
+/// order.
 fn play(steps: &[ConflictStep], order: &[usize], seen: bool) -> [Vec<String>; 3] {
     let mut server = MemoryServer::default();
     let mut devices = [0, 1, 2].map(|_| TestDevice::tracked(SCHEMA, &mut server));
@@ -365,7 +368,7 @@ fn play(steps: &[ConflictStep], order: &[usize], seen: bool) -> [Vec<String>; 3]
     for step in steps {
         match step {
             ConflictStep::Write(device, sql) => {
-                // One clock: what comes later in the list is later.
+                // All devices share one clock, so that later steps have later timestamps.
                 devices[*device].clock_ms = clock_ms;
                 drop(devices[*device].write(sql));
                 clock_ms = devices[*device].clock_ms;

@@ -1,4 +1,5 @@
-//! Replicas that have seen the same messages hold the same rows, foreign keys intact.
+//! Tests that replicas that have seen the same messages hold the same rows, with intact foreign
+//! keys.
 
 use proptest::prelude::*;
 
@@ -50,7 +51,7 @@ fn any_write() -> impl Strategy<Value = String> {
 
 const YEAR_MS: i64 = 365 * 86_400_000;
 
-/// How far a clock that is set goes: minutes, days, or twenty years back to ten ahead.
+/// Generates a change of a clock: by minutes, days, or twenty years back to ten ahead.
 fn any_jump() -> impl Strategy<Value = i64> {
     prop_oneof![
         -600_000i64..600_000,
@@ -75,7 +76,7 @@ fn check(count: usize, steps: &[ConvergenceStep], last_order: &[usize]) {
         (0..count).map(|_| TestDevice::tracked(SCHEMA, &mut server)).collect();
     for step in steps {
         match step {
-            // Writes that the local constraints refuse are part of life.
+            // Programs also run writes that the local constraints refuse.
             ConvergenceStep::Write { device, sql } => drop(devices[*device].write(sql)),
             ConvergenceStep::Skew { device, ms } => {
                 devices[*device].clock_ms = devices[*device].clock_ms.saturating_add_signed(*ms);
@@ -90,7 +91,7 @@ fn check(count: usize, steps: &[ConvergenceStep], last_order: &[usize]) {
             }
         }
     }
-    // The server's clock is right again; those of the devices stay as they are.
+    // The server's clock is right again; those of the devices stay wrong.
     server.now_ms.set(MORNING_MS + 20_000);
     for device in last_order.iter().chain(last_order) {
         devices[*device].sync(&mut server);
@@ -110,7 +111,7 @@ fn orders(count: usize) -> impl Strategy<Value = Vec<usize>> {
 }
 
 proptest! {
-    // 256 histories each, or as many as PROPTEST_CASES says.
+    // Each test runs 256 histories, or the number in PROPTEST_CASES.
     #[test]
     fn two_replicas_converge(steps in prop::collection::vec(any_step(2), 1..40)) {
         for order in [[0, 1], [1, 0]] {
@@ -126,7 +127,8 @@ proptest! {
     }
 }
 
-/// Two devices that begin alike; each writes; both orders of syncing must give `expected`.
+/// Creates two equal devices, lets each write, and checks that both orders of syncing give
+/// `expected`.
 fn check_two(before: &str, left: &str, right: &str, expected: &[&str]) {
     for order in [[0, 1, 0], [1, 0, 1]] {
         let mut server = MemoryServer::default();

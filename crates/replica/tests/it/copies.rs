@@ -1,5 +1,4 @@
-//! Copied files, restored files, lost answers, wrong clocks: nothing is lost, nothing is there
-//! twice.
+//! Tests of copied files, restored files, lost answers, wrong clocks: no row is lost or doubled.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -46,7 +45,7 @@ fn a_copy_that_hides_is_noticed_by_the_server_and_its_changes_are_named_anew() {
     let path = original.path.with_file_name("copy.db");
     std::fs::copy(&original.path, &path).unwrap();
     let mut copy = TestDevice::open(&path);
-    // The identity is made to fit: now both files are one device to themselves.
+    // The test adjusts the identity, so that each file takes itself for the one device.
     let identity = replica_identity(&path);
     copy.app
         .execute("UPDATE warren_meta SET value = ?1 WHERE key = 'identity'", [identity])
@@ -113,7 +112,7 @@ fn a_server_that_takes_less_gets_smaller_pages() {
     assert!(error.to_string().contains("the row of t with key 9"), "{error}");
 }
 
-/// Takes nothing at all.
+/// Transport that rejects every push as too large.
 struct RejectLargePushes(MemoryServer);
 
 impl Transport for RejectLargePushes {

@@ -1,5 +1,5 @@
-//! Declarations come from strangers: whatever they say, nothing runs but what makes the tables that
-//! they name, and the sync goes on.
+//! Tests of declarations from untrusted devices: whatever they contain, they run only the
+//! statements that create the tables that they name, and the sync continues.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -12,10 +12,10 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use crate::hostile::{self, EDITED, EDITS, LINES, SCHEMA, SECRET};
 use crate::support::{MORNING_MS, MemoryServer, TestDevice, shape};
 
-/// Cases of a round.
+/// Number of cases of a round.
 const ROUND_CASES_COUNT: usize = 12;
 
-/// What a sync did on the victim's connection that none should.
+/// Returns the action on the victim's connection if no sync may take it.
 fn offence(context: &AuthContext<'_>, has_diary: bool) -> Option<String> {
     use AuthAction as A;
     let is_warrens = |name: &str| name.to_ascii_lowercase().starts_with("warren_");
@@ -42,10 +42,10 @@ fn offence(context: &AuthContext<'_>, has_diary: bool) -> Option<String> {
     bad.then(|| format!("{:?}", context.action))
 }
 
-/// A sync that adopts, with somebody who looks at every statement.
+/// Syncs and creates missing tables, while an authorizer checks every statement.
 fn watched_sync(device: &TestDevice, server: &mut MemoryServer) -> SyncReport {
     server.now_ms.set(MORNING_MS + 10_000);
-    // On a connection that can be looked at.
+    // The test opens the connection itself, so that it can set an authorizer.
     let mut db = Connection::open(&device.path).unwrap();
     let sql = "SELECT value FROM warren_meta WHERE key = 'identity'";
     let identity: String = db.query_row(sql, [], |row| row.get(0)).unwrap();
@@ -76,7 +76,7 @@ fn fresh_clone(server: &mut MemoryServer) -> TestDevice {
     device
 }
 
-/// The edits of one of the two honest devices.
+/// Runs the edits of one of the two honest devices.
 fn edit(device: &mut TestDevice, edits: &[&str], round: usize) {
     device.clock_ms += 10_000;
     for sql in edits {
@@ -84,7 +84,7 @@ fn edit(device: &mut TestDevice, edits: &[&str], round: usize) {
     }
 }
 
-/// Whether the device says of a table that it does not show all of it.
+/// Checks whether the device reports that it does not show all of a table.
 fn is_told(device: &TestDevice, table: &str) -> bool {
     let status = device.replica().status().unwrap();
     status.visibility_overrides.iter().any(|row| row.table == table)
@@ -121,8 +121,8 @@ fn hostile_messages_run_nothing_and_stop_nothing() {
             let edited = edited.replace("ROUND", &round.to_string());
             assert!(lines.contains(&edited), "{round}: {edited} is not in {lines:?}");
         }
-        // A new device may have a table as somebody hostile declared it; then it says what it does
-        // not show.
+        // A new device may have a table as an attacker declared it; then it reports the rows that
+        // it does not show.
         for (table, sql) in LINES {
             let is_shown = clone.app.prepare(sql).is_ok() && clone.texts(sql) == ada.texts(sql);
             assert!(is_shown || is_told(&clone, table), "{round}: {table}");
@@ -136,7 +136,7 @@ fn hostile_messages_run_nothing_and_stop_nothing() {
     }
 }
 
-/// `CREATE TABLE` statements of the format's first draft, and worse, are no declarations.
+/// `CREATE TABLE` statements, as in the format's first draft, and worse ones are not declarations.
 #[test]
 fn statements_are_no_declarations() {
     let mut server = MemoryServer::default();
@@ -191,7 +191,7 @@ fn honest_schemas_of_one_name_share_what_they_have_in_common() {
                 let sql = "SELECT lower(name) FROM pragma_table_info('item')";
                 device.texts(sql).into_iter().collect()
             };
-            // Both have what the other one had.
+            // Each device has the columns of the other one.
             assert_eq!(columns(&ada), columns(&ben), "{other}");
             assert_eq!(columns(&ada), columns(&clone), "{other}");
             ada.clock_ms += 20_000;
@@ -205,7 +205,7 @@ fn honest_schemas_of_one_name_share_what_they_have_in_common() {
     }
 }
 
-/// A clone's table is declared like the original's, and says nothing new.
+/// A clone declares its table like the original, and its declaration adds nothing.
 #[test]
 fn a_clone_has_the_same_declaration() {
     let schema = "CREATE TABLE up (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
@@ -268,20 +268,20 @@ fn a_clone_names_the_constraints_that_it_lacks() {
     assert_eq!(missing(&clone), names.map(|name| format!("item: {name}")));
     assert_eq!(missing(&original), Vec::<String>::new());
 
-    // What is shown differs, and both say so.
+    // The visible rows differ, and both devices report it.
     clone.write("INSERT INTO item VALUES ('a', -1, '')").unwrap();
     clone.sync(&mut server);
     let report = original.sync(&mut server);
     assert_eq!((report.in_sync, report.hidden_rows_count), (true, 1));
     assert_ne!(original.dump(), clone.dump());
 
-    // Its own program adds one of them.
+    // The clone's own program adds one of the constraints.
     clone.app.execute_batch("CREATE UNIQUE INDEX one_code ON item (lower(code))").unwrap();
     assert_eq!(missing(&clone).len(), 3);
     clone.sync(&mut server);
     original.sync(&mut server);
     assert_eq!((missing(&clone).len(), missing(&original).len()), (3, 0));
-    // A migration of the original's drops the rest.
+    // A migration of the original drops the rest.
     original
         .app
         .execute_batch(

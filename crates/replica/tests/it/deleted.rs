@@ -1,4 +1,4 @@
-//! Rows that were deleted are told with what was in them last, on every device.
+//! Tests that every device lists deleted rows with their last values.
 
 use replica::{DeletedRow, Replica};
 
@@ -10,7 +10,7 @@ fn deleted(device: &TestDevice) -> Vec<DeletedRow> {
     device.replica().deleted_rows("T", 10, device.clock_ms).unwrap()
 }
 
-/// The rows' keys and texts, as literals, newest deletion first.
+/// Returns the rows' keys and texts, as literals, the newest deletion first.
 fn texts(rows: &[DeletedRow]) -> Vec<(&str, Vec<&str>)> {
     rows.iter()
         .map(|row| {
@@ -41,7 +41,7 @@ fn every_device_tells_the_last_values_of_what_was_deleted() {
     devices[0].sync(&mut server);
     assert_eq!(texts(&deleted(&devices[0])), expected, "elsewhere");
 
-    // Written again, it is deleted no more.
+    // A row that is written again is no longer deleted.
     devices[0].clock_ms += 5_000;
     devices[0].write("INSERT INTO t VALUES (2, 'p', 'q')").unwrap();
     assert_eq!(texts(&deleted(&devices[0])), expected[1..]);

@@ -1,4 +1,5 @@
-//! A sync tells of edits that lost; somebody who lets one be is asked no more, on any device.
+//! Tests that a sync reports lost edits, and that no device reports an edit again that was
+//! dismissed.
 
 use protocol::ErrorCode;
 use replica::VisibilityOverrideKind;
@@ -10,8 +11,8 @@ const SCHEMA: &str = "
     CREATE TABLE tagged (x TEXT, y TEXT, PRIMARY KEY (x, y)) WITHOUT ROWID;";
 const BEFORE: &str = "INSERT INTO t VALUES (1, 'x', 'y'); INSERT INTO tagged VALUES ('a', 'b')";
 
-/// What three devices do to the same rows, each later than the one before, and how many edits are
-/// lost then.
+/// Edits of the same rows by three devices, each later than the one before, and the number of edits
+/// that are lost then.
 const CASES: &[([&str; 3], usize)] = &[
     (["UPDATE t SET a = '0'", "UPDATE t SET a = '1'", "SELECT 1"], 1),
     (["UPDATE t SET a = '0'", "UPDATE t SET a = '1'", "UPDATE t SET a = '2', b = '2'"], 2),
@@ -37,7 +38,8 @@ fn three_devices(server: &mut MemoryServer) -> [TestDevice; 3] {
     devices
 }
 
-/// Everybody has everything; how many lost edits the syncs told of at most.
+/// Syncs until all devices have everything. Returns the highest number of lost edits that a sync
+/// reported.
 fn meet(devices: &[TestDevice; 3], server: &mut MemoryServer) -> u64 {
     let reports = [0, 1, 2, 0, 1].map(|device| devices[device].sync(server));
     assert!(reports.iter().all(|report| report.in_sync));
@@ -71,7 +73,7 @@ fn what_is_dismissed_is_in_no_list_and_nothing_else_changes() {
                 assert_eq!(device.replica().conflicts().unwrap(), [], "{edits:?}");
                 assert_eq!(device.dump(), shown, "{edits:?}");
             }
-            // Later edits of the same cells are seen, and lost, as ever.
+            // Later edits of the same cells are visible, and lost, as usual.
             for device in &mut devices {
                 device.clock_ms += 60_000;
             }
@@ -108,7 +110,7 @@ fn a_sync_tells_of_lost_edits_once_and_of_none_where_everybody_knew() {
 
 const USERS: &str = "CREATE TABLE user (id TEXT PRIMARY KEY, email TEXT UNIQUE, age INTEGER)";
 
-/// Two devices that give one e-mail address to two users; the first is hidden.
+/// Creates two devices that give one e-mail address to two users; the first user is hidden.
 fn devices_with_hidden_row(server: &mut MemoryServer) -> [TestDevice; 2] {
     let mut devices = [0, 1].map(|_| TestDevice::tracked(USERS, server));
     devices[1].clock_ms += 1_000;

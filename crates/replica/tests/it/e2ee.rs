@@ -1,5 +1,5 @@
-//! End-to-end encryption: devices with one phrase converge, and a server that reads, changes, moves
-//! or makes messages gets nowhere.
+//! Tests of end-to-end encryption: devices with one phrase converge, and a server that reads,
+//! changes, moves or forges messages achieves nothing.
 
 use bytes::Bytes;
 use crdt::{CellWrite, Change, EncryptionMode, Message, NodeId, Timestamp, Value};
@@ -22,7 +22,7 @@ fn phrase() -> RecoveryPhrase {
     RecoveryPhrase::parse(&("abandon ".repeat(23) + "art")).unwrap()
 }
 
-/// A device that encrypts from the beginning.
+/// Creates a device that encrypts end to end from the beginning.
 fn sealed(phrase: &RecoveryPhrase, server: &mut MemoryServer) -> TestDevice {
     let device = TestDevice::new(SCHEMA);
     let replica = Replica::prepare(&device.path).unwrap();
@@ -33,7 +33,7 @@ fn sealed(phrase: &RecoveryPhrase, server: &mut MemoryServer) -> TestDevice {
     device
 }
 
-/// A device with a row, and a server that has it.
+/// Creates a device with a row, and a server that has it.
 fn first() -> (TestDevice, MemoryServer) {
     let mut server = MemoryServer::default();
     let mut device = sealed(&phrase(), &mut server);
@@ -42,7 +42,7 @@ fn first() -> (TestDevice, MemoryServer) {
     (device, server)
 }
 
-/// A file without tables, as `warren clone` makes it.
+/// Creates a file without tables, as `warren clone` does.
 fn clone(phrase: Option<&RecoveryPhrase>, server: &mut MemoryServer) -> TestDevice {
     let device = TestDevice::new("");
     let replica = Replica::create(&device.path).unwrap();
@@ -100,7 +100,7 @@ fn what_was_tracked_in_plain_is_sealed_before_it_is_sent() {
     device.app.execute_batch("INSERT INTO marker_table VALUES (7, 'marker_value')").unwrap();
     Replica::prepare(&device.path).unwrap().track_all().unwrap();
     device.write(WRITE).unwrap();
-    // Stamps what was written: its messages, too, are in the log in plain.
+    // Untracking turns the pending changes into messages, so these are in the log in plain, too.
     device.replica().untrack(&["marker_table".into()], device.clock_ms).unwrap();
     device.replica().track_all().unwrap();
     device.replica().set_recovery_phrase(&phrase()).unwrap();
@@ -156,7 +156,8 @@ fn of_two_first_devices_with_phrases_of_their_own_the_second_is_told() {
     b.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
     b.sync(&mut server);
     check_refused(&b, &mut hidden, ErrorCode::WrongRecoveryPhrase);
-    // What it has sent elsewhere is none of this account's, and stops nobody.
+    // Messages that `b` sent under its own phrase do not belong to this account, and stop no
+    // device.
     hidden.messages.append(&mut server.messages);
     let report = a.sync(&mut hidden);
     assert!(report.in_sync && report.rejected.by_reason.wrong_key > 0, "{report:?}");
@@ -167,7 +168,7 @@ fn of_two_first_devices_with_phrases_of_their_own_the_second_is_told() {
 fn a_plain_account_takes_no_phrase_of_another() {
     let mut server = MemoryServer::default();
     let mut device = TestDevice::tracked(SCHEMA, &mut server);
-    // Whether the server got them is not known: the answer was lost.
+    // The answer was lost, so the device does not know whether the server got the messages.
     device.write(WRITE).unwrap();
     server.lose_answer = Some(server.requests + 2);
     device.try_sync(&mut server, false).unwrap_err();
@@ -175,7 +176,7 @@ fn a_plain_account_takes_no_phrase_of_another() {
     let error = device.replica().set_recovery_phrase(&phrase()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::AccountNotEncrypted);
     device.sync(&mut server);
-    // It may have been turned meanwhile: the next sync asks.
+    // The account may have become end-to-end encrypted since, so the next sync asks the server.
     device.replica().set_recovery_phrase(&phrase()).unwrap();
     check_refused(&device, &mut server, ErrorCode::AccountNotEncrypted);
     assert!(device.replica().recovery_phrase().unwrap().is_none());
@@ -199,7 +200,7 @@ fn sealed_messages_stop_no_device_of_a_plain_account() {
     }
     clone.write("INSERT INTO marker_table VALUES (3, 'goes on')").unwrap();
     let report = clone.sync(&mut server);
-    // Those of earlier syncs are refused still.
+    // Messages that earlier syncs rejected stay rejected.
     assert!(report.rejected.count() == 0 && report.rejected_count > 0, "{report:?}");
     assert_eq!(clone.replica().status().unwrap().rejected_count, report.rejected_count);
     device.sync(&mut server);
@@ -212,7 +213,7 @@ fn a_server_that_calls_a_sealed_account_plain_gets_nothing() {
     server.form = Some(EncryptionMode::Plain);
     a.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
     check_refused(&a, &mut server, ErrorCode::AccountNotEncrypted);
-    // Neither does it from a new device whose user has typed the phrase in.
+    // A new device whose user has entered the phrase sends nothing in plain, either.
     let mut server = MemoryServer { form: Some(EncryptionMode::Plain), ..MemoryServer::default() };
     let mut b = TestDevice::new(SCHEMA);
     let replica = Replica::prepare(&b.path).unwrap();
@@ -234,11 +235,11 @@ fn a_phrase_that_was_typed_in_sends_nothing_before_something_has_opened() {
     device.write(WRITE).unwrap();
     check_refused(&device, &mut empty, ErrorCode::RecoveryPhraseUnverified);
     check_refused(&device, &mut empty, ErrorCode::RecoveryPhraseUnverified);
-    // The user says that the account is new.
+    // The user confirms that the account is new.
     device.replica().confirm_new_account().unwrap();
     assert!(device.sync(&mut empty).in_sync);
     assert_eq!(empty.messages.len(), 2);
-    // Something opens: it may send in the same sync.
+    // A message opens, so the device may send in the same sync.
     let mut other = TestDevice::new(SCHEMA);
     let replica = Replica::prepare(&other.path).unwrap();
     replica.set_recovery_phrase(&phrase()).unwrap();
@@ -258,14 +259,14 @@ fn a_device_that_is_to_ask_sends_nothing_before_somebody_has_answered() {
     check_refused(&device, &mut server, ErrorCode::EncryptionUndecided);
     device.replica().confirm_new_account().unwrap();
     assert!(device.sync(&mut server).in_sync);
-    // Of an account whose form is known nobody asks.
+    // An account whose encryption mode is known needs no confirmation.
     let mut other = TestDevice::tracked(SCHEMA, &mut server);
     other.replica().require_account_confirmation().unwrap();
     other.write("INSERT INTO marker_table VALUES (2, 'b')").unwrap();
     assert!(other.sync(&mut server).in_sync);
 }
 
-/// A server that does to each message of node `victim` what a thief of it might.
+/// Transport that alters each message of node `victim`, as an attacker might.
 struct TamperingTransport {
     server: MemoryServer,
     change: fn(&mut Message, &Message),
@@ -326,7 +327,8 @@ impl TamperingTransport {
     }
 }
 
-/// What a device that has the phrase and a good message already says of what was done to others.
+/// Checks the report of a device that has the phrase and a good message when other messages are
+/// altered.
 fn check_evil(change: fn(&mut Message, &Message), reason: &str) {
     let (_, mut server) = first();
     let mut writer = clone(Some(&phrase()), &mut server);
@@ -343,7 +345,7 @@ fn check_evil(change: fn(&mut Message, &Message), reason: &str) {
     assert_eq!(report.rejected.timestamps[0].node_id(), victim);
     assert_eq!(rows(&reader), ["1marker_value"]);
     assert!(reader.replica().status().unwrap().rejected_count > 0);
-    // As soon as the true one comes, it takes the place of what was made of it.
+    // A true message replaces its altered form as soon as it arrives.
     let mut server = evil.server;
     let node = reader.replica().status().unwrap().node_id;
     reader.write("INSERT INTO marker_table VALUES (3, 'goes on')").unwrap();
@@ -399,7 +401,8 @@ fn what_does_not_open_is_not_passed_on() {
     let victim = a.replica().status().unwrap().node_id;
     let reader = clone(Some(&phrase()), &mut server);
     let count = server.messages.len();
-    // Under timestamps that no device gave: after a repair, they would be what the server lacks.
+    // The messages get timestamps that no device assigned: after reconciling, the server would lack
+    // them.
     let change = |message: &mut Message, _: &Message| {
         let (millis, counter) = (message.timestamp.millis() + 1_000, message.timestamp.counter());
         message.timestamp = Timestamp::new(millis, counter, message.timestamp.node_id()).unwrap();
@@ -407,7 +410,8 @@ fn what_does_not_open_is_not_passed_on() {
     let mut evil = TamperingTransport { server, change, victim };
     let report = reader.try_sync_with(&mut evil, false).unwrap();
     assert!(report.reconciled && report.rejected.by_reason.replayed > 0, "{report:?}");
-    // An honest server has never heard of them, and does not now; they are forgotten.
+    // An honest server has never had these messages, and does not get them; the device forgets
+    // them.
     let mut server = evil.server;
     let report = reader.try_sync(&mut server, false).unwrap();
     assert!(report.reconciled && report.in_sync && report.rejected.count() == 0, "{report:?}");
@@ -436,7 +440,7 @@ fn a_copy_seals_its_changes_anew_under_its_new_name() {
     let path = original.path.with_file_name("copy.db");
     std::fs::copy(&original.path, &path).unwrap();
     let mut copy = TestDevice::open(&path);
-    // The copy takes its original's name: both stamp with one node, at the same moments.
+    // The copy takes the original's node id: both create timestamps with it, at the same moments.
     let read = "SELECT value FROM warren_meta WHERE key = 'node_id'";
     let node: i64 = original.app.query_row(read, [], |row| row.get(0)).unwrap();
     drop(copy.replica());

@@ -1,4 +1,5 @@
-//! Edits by somebody who says what they saw: what they had not seen is a lost edit, on all devices.
+//! Tests of edits that include the value their user saw: a value that the user had not seen is a
+//! lost edit, on all devices.
 
 use crdt::Value;
 use protocol::ErrorCode;
@@ -14,7 +15,7 @@ fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
 
-/// Types over what was seen in a cell of row 1.
+/// Replaces the value that the user saw in a cell of row 1.
 fn edit(device: &mut TestDevice, column: &str, (seen, value): (Value, Value)) -> EditOutcome {
     device.clock_ms += 1_000;
     let edit = CellEdit { table: "Note", key: &[Value::Integer(1)], column, value, seen };
@@ -29,7 +30,7 @@ fn pair(server: &mut MemoryServer) -> [TestDevice; 2] {
     devices
 }
 
-/// A note of bob's that arrived while a form of ada's was open, which shows `old`.
+/// Creates two devices: a note of bob's arrived while a form of ada's was open, which shows `old`.
 fn overtaken(server: &mut MemoryServer) -> [TestDevice; 2] {
     let [mut ada, mut bob] = pair(server);
     bob.write("UPDATE note SET text = 'of bob'").unwrap();
@@ -39,7 +40,7 @@ fn overtaken(server: &mut MemoryServer) -> [TestDevice; 2] {
     [ada, bob]
 }
 
-/// The values of the lost edits, which every device lists in the same way.
+/// Returns the values of the lost edits, which every device lists in the same way.
 fn lost(devices: &[TestDevice]) -> Vec<String> {
     let list = |device: &TestDevice| -> Vec<_> {
         let conflicts = device.replica().conflicts().unwrap().into_iter();
@@ -81,9 +82,9 @@ fn who_saw_what_is_there_replaces_it_knowingly() {
     let [mut ada, bob] = overtaken(&mut server);
     assert_eq!(edit(&mut ada, "TEXT", (text("of bob"), text("of ada"))), EditOutcome::Written);
     assert_eq!(edit(&mut ada, "text", (text("of ada"), text("again"))), EditOutcome::Written);
-    // What both typed is there anyway.
+    // The cell already has the value that both typed.
     assert_eq!(edit(&mut ada, "text", (text("old"), text("again"))), EditOutcome::Written);
-    // A program in which every number is a float, or every whole one an integer.
+    // In some programs every number is a float, or every whole number is an integer.
     let number = |value: f64| Value::Real(value);
     assert_eq!(edit(&mut ada, "at_most", (number(7.0), number(8.0))), EditOutcome::Written);
     let seen = (Value::Integer(2), Value::Integer(3));

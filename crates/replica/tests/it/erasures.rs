@@ -1,4 +1,5 @@
-//! What is erased is gone: from the server's messages, and from every byte of every device's file.
+//! Tests that erased values are gone: from the server's messages, and from every byte of every
+//! device's file.
 
 use std::fs;
 
@@ -14,7 +15,7 @@ const SCHEMA: &str = "
     CREATE TABLE tag (name TEXT PRIMARY KEY, color TEXT UNIQUE);";
 const SECRET: &str = "correct horse battery staple";
 
-/// Devices of an account, end-to-end encrypted or not, the second of which has a WAL.
+/// Creates devices of an account, end-to-end encrypted or not; the second device has a WAL.
 fn devices(server: &mut MemoryServer, is_sealed: bool) -> [TestDevice; 3] {
     let devices = [0, 1, 2].map(|_| TestDevice::tracked(SCHEMA, server));
     if is_sealed {
@@ -43,8 +44,8 @@ fn meet(devices: &[TestDevice], server: &mut MemoryServer) -> Vec<SyncReport> {
     reports
 }
 
-/// What the server does: gives messages other contents, all or none; false if one is not what it is
-/// taken for.
+/// Replaces the contents of messages as the server does, all or none. Returns `false` if a message
+/// is not the expected one.
 fn replace(server: &mut MemoryServer, request: &EraseRequest) -> bool {
     assert_eq!(EncryptionMode::from_bytes(&request.key_id), server.form);
     let mut messages = server.messages.clone();
@@ -62,7 +63,7 @@ fn replace(server: &mut MemoryServer, request: &EraseRequest) -> bool {
     true
 }
 
-/// Does what `warren erase` does; how many messages that changed on the server.
+/// Erases as `warren erase` does. Returns the number of messages that changed on the server.
 fn erase(device: &TestDevice, server: &mut MemoryServer, target: ErasureTarget<'_>) -> usize {
     let requests = device.replica().erasure_requests(target).unwrap();
     for request in &requests {
@@ -83,7 +84,7 @@ fn holds(bytes: &[u8], marker: &[u8]) -> bool {
     bytes.windows(marker.len()).any(|window| window == marker)
 }
 
-/// Whether the device's file, or what is beside it, has these bytes anywhere.
+/// Checks whether the device's file, its journal or its WAL contains these bytes anywhere.
 fn file_holds(device: &TestDevice, marker: &str) -> bool {
     ["", "-wal", "-journal"].iter().any(|suffix| {
         let mut path = device.path.clone().into_os_string();
@@ -135,7 +136,7 @@ fn a_leaked_value_is_erased_everywhere_and_all_else_stays() {
             assert_eq!(device.replica().conflicts().unwrap(), []);
         }
         assert_eq!(erase(&devices[0], &mut server, cell(&key("1"), "text")), 0, "nothing is left");
-        // Life goes on.
+        // The devices continue to work.
         devices[0].clock_ms += 1_000;
         devices[0].write("UPDATE note SET text = 'new'").unwrap();
         meet(&devices, &mut server);
@@ -191,7 +192,7 @@ fn a_deleted_row_is_erased_with_its_key_and_its_large_values() {
     for is_sealed in [false, true] {
         let mut server = MemoryServer::default();
         let mut devices = devices(&mut server, is_sealed);
-        // More than one part, of which one is the other row's, too.
+        // The value has more than one chunk, of which one belongs to the other row, too.
         let large = |end: &str| {
             let same = "s".repeat(CHUNK_BYTES);
             format!("'{same}{}'", end.repeat(100_000 / end.len()))
@@ -223,7 +224,7 @@ fn a_deleted_row_is_erased_with_its_key_and_its_large_values() {
             assert_eq!(device.replica().history("tag", &key(SECRET)).unwrap(), []);
         }
         assert!(!server_holds(&server, SECRET));
-        // The same key is free for a new row.
+        // A new row may have the same key.
         devices[2].clock_ms += 5_000;
         devices[2].write("INSERT INTO note VALUES (1, 'again', '', '')").unwrap();
         meet(&devices, &mut server);
@@ -239,12 +240,13 @@ fn edits_of_a_device_that_was_away_meet_what_was_erased() {
     meet(&devices, &mut server);
     devices[0].write("UPDATE note SET text = 'changed'").unwrap();
     devices[0].sync(&mut server);
-    // Away: a later edit of another cell, and one of the same cell, from what it was.
+    // A device that was away has later edits: of another cell, and of the same cell from its old
+    // value.
     devices[2].clock_ms += 60_000;
     devices[2].write("UPDATE note SET title = 'of who was away', text = text || '!'").unwrap();
     assert_eq!(erase(&devices[0], &mut server, cell(&key("1"), "text")), 1);
     meet(&devices, &mut server);
-    // Its own edit holds the secret again: it is a value of its own.
+    // The device's own edit contains the secret again, as a value of its own.
     assert_eq!(devices[0].texts("SELECT text FROM note"), [format!("{SECRET}!")]);
     devices[0].clock_ms += 120_000;
     devices[0].write("UPDATE note SET text = 'changed again'").unwrap();
@@ -277,7 +279,8 @@ fn a_restored_server_is_told_and_erased_again() {
         erase(&devices[0], &mut server, cell(&key("2"), "text"));
         devices[0].sync(&mut server);
         devices[1].sync(&mut server);
-        // The third has not seen it; and on the restored server it erases something else.
+        // The third device has not received the erasures; on the restored server it erases
+        // something else.
         server.messages = backup;
         erase(&devices[2], &mut server, cell(&key("2"), "title"));
         assert!(devices[2].sync(&mut server).in_sync);
@@ -296,7 +299,7 @@ fn a_restored_server_is_told_and_erased_again() {
     }
 }
 
-/// What a server, or somebody with another key, can put in the place of a message.
+/// A server, or an attacker with another key, replaces a message.
 #[test]
 fn of_an_encrypted_account_nobody_without_the_phrase_erases_anything() {
     let mut server = MemoryServer::default();
@@ -322,7 +325,7 @@ fn of_an_encrypted_account_nobody_without_the_phrase_erases_anything() {
     meet(&devices, &mut server);
 }
 
-/// Messages that no device can read are taken out of the vault.
+/// Messages that no device can read are erased from the vault.
 #[test]
 fn what_was_refused_is_erased() {
     let mut server = MemoryServer::default();
@@ -344,7 +347,7 @@ fn what_was_refused_is_erased() {
     assert_eq!(erase(&devices[1], &mut server, ErasureTarget::Rejected), 0);
 }
 
-/// Any devices do anything to a few rows, and erase what they like, with syncs in between.
+/// Devices write to a few rows and erase any of them, at random, with syncs in between.
 #[test]
 fn whatever_is_erased_when_devices_hold_the_same_rows() {
     for seed in 0..60_u64 {

@@ -1,4 +1,4 @@
-//! Servers that are not what they say: a sync with one ends, loses nothing, and says what it can.
+//! Tests of servers that misbehave: a sync with one ends, loses nothing, and reports what it can.
 
 use crdt::{Fingerprint, Message, Timestamp};
 use protocol::{
@@ -10,36 +10,36 @@ use replica::{Error, PageStream, PullParams, Result, SetDiscrepancy, Transport};
 use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT)";
-/// More than any sync of so few changes takes.
+/// Limit that no sync of these few changes reaches.
 const REQUESTS_COUNT_MAX: u64 = 100;
 
-/// How it is not what it says.
+/// Ways in which a server misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ServerMisbehavior {
-    /// The cursor moves, and nothing comes.
+    /// The cursor moves, but no messages arrive.
     EmptyPages,
-    /// The same page, whatever is asked for.
+    /// The server always sends the same page.
     SamePage,
-    /// A message is counted, and never sent.
+    /// A message is counted, but never sent.
     Withholds,
-    /// What is pushed is acknowledged, and not kept.
+    /// Pushed messages are acknowledged, but not kept.
     Forgets,
-    /// Each page has a message more, whose timestamp is none.
+    /// Each page has one more message, whose timestamp is invalid.
     NoTimestamp,
-    /// So it is, with as many as fit.
+    /// Each page has as many messages with invalid timestamps as fit.
     NoTimestamps,
-    /// The fingerprint is another one.
+    /// The fingerprint is wrong.
     Fingerprint,
-    /// A comparison moves by one moment at a time.
+    /// A comparison advances by one moment at a time.
     SmallSteps,
-    /// Everything is new to it, in every comparison.
+    /// Every message is new to the server, in every comparison.
     WantsAll,
 }
 
 struct MisbehavingServer {
     misbehavior: ServerMisbehavior,
     honest: MemoryServer,
-    /// What it withholds.
+    /// Timestamp of the message that the server withholds.
     hidden: Vec<u8>,
     requests: u64,
 }
@@ -85,7 +85,7 @@ impl MisbehavingServer {
     }
 }
 
-/// Of the year 10000.
+/// Returns a message whose timestamp is after the year 9999, which is invalid.
 fn no_message() -> protocol::WireMessage {
     let content = vec![1, 2, 3].into();
     protocol::WireMessage { timestamp: vec![0xff; Timestamp::BYTES].into(), content }
@@ -149,7 +149,7 @@ impl Transport for MisbehavingServer {
     }
 }
 
-/// A device that has synced, others' changes that wait for it on a server, and one of its own.
+/// Creates a device that has synced and has an unsent change, and a server with changes for it.
 fn device_and(misbehavior: ServerMisbehavior) -> (TestDevice, MisbehavingServer) {
     let mut honest = MemoryServer::default();
     let mut ada = TestDevice::tracked(SCHEMA, &mut honest);
@@ -164,7 +164,7 @@ fn device_and(misbehavior: ServerMisbehavior) -> (TestDevice, MisbehavingServer)
     (ada, MisbehavingServer { misbehavior, honest, hidden, requests: 0 })
 }
 
-/// What was here is here, and an honest server brings everything into step.
+/// Checks that the device has kept all rows, and that it gets in sync with an honest server.
 fn check_afterwards(ada: &TestDevice, liar: MisbehavingServer) {
     let mut honest = liar.honest;
     assert!(ada.sync(&mut honest).in_sync, "{:?}", liar.misbehavior);
@@ -204,7 +204,7 @@ fn what_a_server_withholds_loses_or_denies_is_said() {
         if misbehavior == ServerMisbehavior::SmallSteps
             || misbehavior == ServerMisbehavior::WantsAll
         {
-            // So that there is something to compare.
+            // The comparison needs a difference.
             liar.honest.messages.remove(0);
         }
         let report = ada.try_sync_with(&mut liar, false).unwrap();
@@ -224,8 +224,8 @@ fn what_has_no_timestamp_is_counted_and_stops_nothing() {
     check_afterwards(&ada, liar);
 }
 
-/// Some server had a message from the year 1970, and this one takes none; or it objects to one that
-/// a device made.
+/// A server had a message from the year 1970, which this one does not accept; or this one rejects a
+/// message of a device.
 #[test]
 fn what_a_server_calls_an_invalid_timestamp_is_set_aside_and_holds_up_nothing() {
     let mut first = MemoryServer::default();
@@ -259,14 +259,15 @@ fn what_a_server_calls_an_invalid_timestamp_is_set_aside_and_holds_up_nothing() 
     );
     assert_eq!(ada.replica().status().unwrap().set_aside_count, 2);
 
-    // The server has another opinion, or another device's is stored: then it is as any other.
+    // The server now accepts one message, or has stored it from another device: it is like any
+    // other.
     second.invalid.clear();
     second
         .messages
         .push(first.messages.iter().find(|m| m.timestamp == invalid[0]).unwrap().clone());
     let report = ada.sync(&mut second);
     assert!(report.in_sync && report.set_aside_count == 1, "{report:?}");
-    // Another server is asked again.
+    // The device tries again with another server.
     let mut third = MemoryServer { number: 3, ..MemoryServer::default() };
     let report = ada.sync(&mut third);
     assert!(report.in_sync && report.set_aside_count == 0, "{report:?}");

@@ -1,4 +1,4 @@
-//! Whatever either side lost, a sync finds and mends.
+//! Tests that a sync finds and repairs the losses of either side.
 
 use protocol::ServerLoss;
 
@@ -36,14 +36,14 @@ fn what_the_server_has_lost_is_known_until_it_has_it_again() {
     let known = |device: &TestDevice| device.replica().remote().unwrap().unwrap().server_loss;
     assert_eq!(devices[0].sync(&mut server).server_loss, Some(loss.clone()));
     assert_eq!(known(&devices[0]), Some(loss));
-    // What this one sends is what was missing.
+    // The second device sends the missing messages.
     server.messages.truncate(80);
     assert_eq!(devices[1].sync(&mut server).server_loss, None);
     devices[0].sync(&mut server);
     assert_eq!(known(&devices[0]), None);
 }
 
-/// Two devices in sync, with a hundred rows.
+/// Creates two devices in sync, with a hundred rows.
 fn in_step() -> (MemoryServer, [TestDevice; 2]) {
     let mut server = MemoryServer::default();
     let mut devices = [0, 1].map(|_| TestDevice::tracked(SCHEMA, &mut server));
@@ -110,7 +110,8 @@ fn a_device_that_was_restored_gets_back_what_it_lost() {
     for device in [&devices[1], &devices[0], &devices[1]] {
         device.sync(&mut server);
     }
-    // In place: the same file to the system, so it goes on as the same device.
+    // The backup is written in place: to the system it is the same file, so it continues as the
+    // same device.
     devices[1].app.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     std::fs::write(&devices[1].path, backup).unwrap();
     devices[1].app = TestDevice::open(&devices[1].path).app;

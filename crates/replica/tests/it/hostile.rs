@@ -1,8 +1,8 @@
-//! What a stranger with a device's token may send: declarations with rows, changes of any rows, and
-//! bytes that are no change at all, all made from a grammar.
+//! Messages that an attacker with a device's token may send: declarations with rows, changes of any
+//! rows, and bytes that are not a change, all generated from a grammar.
 //!
-//! `vectors/hostile.json` has the same cases for the browser (`web/tests/hostile.test.ts`), with what
-//! honest devices have and do beside them. `WARREN_RECORD=1` writes it anew.
+//! `vectors/hostile.json` has the same cases for the browser (`web/tests/hostile.test.ts`), with
+//! the rows and edits of honest devices. `WARREN_RECORD=1` writes it again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use serde_json::json;
 
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/hostile.json");
 
-/// The tables of the honest devices: every kind of constraint.
+/// Tables of the honest devices, with every kind of constraint.
 pub(crate) const SCHEMA: &str = "\
 CREATE TABLE item (id INTEGER PRIMARY KEY, note TEXT);
 CREATE TABLE room (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, floor INTEGER DEFAULT 1);
@@ -29,7 +29,7 @@ CREATE TABLE booking (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX one_each ON booking (who, days % 2) WHERE days < 3;";
 
-/// Its tables, and for each what tells a row in a line.
+/// Tables of [`SCHEMA`], each with the query that describes a row in one line.
 pub(crate) const LINES: [(&str, &str); 3] = [
     ("item", "SELECT 'item ' || quote(id) || ' ' || quote(note) AS line FROM item ORDER BY line"),
     ("room", "SELECT 'room ' || quote(id) || ' ' || quote(name) AS line FROM room ORDER BY line"),
@@ -40,11 +40,11 @@ pub(crate) const LINES: [(&str, &str); 3] = [
     ),
 ];
 
-/// A table that no device shares.
+/// SQL that creates a table that no device shares.
 pub(crate) const SECRET: &str = "CREATE TABLE diary (id INTEGER PRIMARY KEY, text TEXT);
 INSERT INTO diary VALUES (1, 'secret');";
 
-/// What each of two honest devices does after each round, whose number stands for `ROUND`.
+/// Edits of each of two honest devices after each round, whose number replaces `ROUND`.
 pub(crate) const EDITS: [&[&str]; 2] = [
     &[
         "INSERT INTO item (id, note) VALUES (1, 'one ROUND')
@@ -62,7 +62,7 @@ pub(crate) const EDITS: [&[&str]; 2] = [
     ],
 ];
 
-/// The lines that [`EDITS`] leave.
+/// Lines that [`EDITS`] leave.
 pub(crate) const EDITED: &[&str] = &[
     "item 1 'one ROUND'",
     "item 2 'two ROUND'",
@@ -71,7 +71,7 @@ pub(crate) const EDITED: &[&str] = &[
     "booking 'b' 2 2 'two ROUND'",
 ];
 
-/// What somebody hostile would put where a name or a type belongs.
+/// Text that an attacker might use as a name or a type.
 const PIECES: &[&str] = &[
     "a",
     "TEXT",
@@ -107,13 +107,13 @@ const PIECES: &[&str] = &[
     "AS SELECT * FROM diary",
 ];
 
-/// Columns of [`SCHEMA`], and such as nobody has.
+/// Columns of [`SCHEMA`], and some that no table has.
 const COLUMNS: &[&str] = &["id", "note", "name", "floor", "room", "days", "who", "WHO", "none"];
 
-/// How many there are of each kind of case: declarations, changes, and spoilt contents.
+/// Number of cases of each kind: declarations, changes, and corrupted contents.
 const CASES_COUNT: [usize; 3] = [240, 120, 120];
 
-/// The contents of each case, in the order in which they are sent.
+/// Returns the contents of each case, in the order in which they are sent.
 pub(crate) fn cases() -> Vec<Vec<Bytes>> {
     let mut dice = SeededRng(18);
     let [declared, changed, spoilt] = CASES_COUNT;
@@ -123,16 +123,16 @@ pub(crate) fn cases() -> Vec<Vec<Bytes>> {
         (0..count).map(|_| dice.change().encode()).collect()
     }));
     cases.extend((0..spoilt).map(|_| vec![dice.spoilt()]));
-    // So that each round has some of each.
+    // Each round gets some cases of each kind.
     let mut order: Vec<_> = (0..cases.len()).collect();
     order.sort_by_key(|place| place * 7 % cases.len());
     order.into_iter().map(|place| std::mem::take(&mut cases[place])).collect()
 }
 
-/// A small generator of its own: the corpus is the same everywhere.
+/// Small random number generator of our own: the corpus is the same everywhere.
 struct SeededRng(u64);
 
-/// A declaration, and a row for it.
+/// Generates a declaration, and a row for it.
 fn declared_table(dice: &mut SeededRng) -> Vec<Bytes> {
     let mut table = dice.piece();
     if dice.roll(3) == 0 {
@@ -160,7 +160,7 @@ impl SeededRng {
         self.one_of(PIECES).to_owned()
     }
 
-    /// One that the honest devices have.
+    /// Chooses a table of the honest devices.
     fn table(&mut self) -> String {
         LINES[self.roll(LINES.len())].0.to_owned()
     }
@@ -234,7 +234,7 @@ impl SeededRng {
         match self.roll(15) {
             14 => Value::Erased,
             12 => Value::from_text_bytes(&[0xff, b'a'][..self.roll(3)]),
-            // Its part may be there, or never be.
+            // The chunk may exist, or never arrive.
             13 => {
                 let part = Value::Blob(vec![u8::try_from(self.roll(3)).unwrap(); 9]);
                 let length = [9, 10, 262_144][self.roll(3)];
@@ -263,7 +263,7 @@ impl SeededRng {
         }
     }
 
-    /// A message that somebody says to have seen.
+    /// Generates the timestamp of a message that the sender claims to have seen.
     fn seen(&mut self) -> Timestamp {
         let millis = [0, 1, 1_795_248_000_000, 253_402_300_799_999][self.roll(4)];
         let counter = [0, u16::MAX][self.roll(2)];
@@ -294,7 +294,7 @@ impl SeededRng {
         Change::Write { table, key, cells, replaced_tombstone: deleted }
     }
 
-    /// The content of a change or a declaration after something has happened to it.
+    /// Generates the content of a change or a declaration, and corrupts it.
     fn spoilt(&mut self) -> Bytes {
         let content = if self.roll(2) == 0 {
             self.change().encode()
@@ -308,7 +308,7 @@ impl SeededRng {
             0 => bytes.truncate(place),
             1 => bytes[place] ^= 1 << self.roll(8),
             2 => bytes.push(u8::try_from(self.roll(256)).unwrap()),
-            // A length or a count that no memory has.
+            // A length or a count that exceeds any memory.
             3 => drop(bytes.splice(place..=place, [0xff, 0xff, 0xff, 0xff, 0x0f])),
             4 => drop(bytes.splice(place..=place, [[0xff; 9].as_slice(), &[1]].concat())),
             _ => {
@@ -329,7 +329,7 @@ fn the_browsers_cases_are_the_same() {
         "schema": SCHEMA, "secret": SECRET, "lines": LINES, "edits": EDITS, "edited": EDITED,
         "cases": cases.iter().map(|case| case.iter().map(base64).collect()).collect::<Vec<Vec<_>>>(),
     });
-    // A case a line.
+    // Each case is on a line of its own.
     let written = format!("{written}\n").replace("],[\"", "],\n[\"");
     if std::env::var_os("WARREN_RECORD").is_some() {
         fs::write(VECTORS, &written).unwrap();
@@ -338,7 +338,7 @@ fn the_browsers_cases_are_the_same() {
     assert!(recorded == written, "WARREN_RECORD=1 writes {VECTORS} anew");
 }
 
-/// As in the protocol's JSON.
+/// Encodes `content` as the protocol's JSON does.
 fn base64(content: &Bytes) -> String {
     let message = Message { timestamp: Timestamp::ZERO, content: content.clone() };
     let message = serde_json::to_value(protocol::WireMessage::from(message)).unwrap();

@@ -1,5 +1,5 @@
-//! A key that any row has or had is never given to another one, and a row that gets another key
-//! leaves nothing behind.
+//! Tests that a key that a row has or had is never assigned to another one, and that a row that
+//! gets another key leaves nothing behind.
 
 use crdt::Value;
 use replica::{CellEdit, EditOutcome, RenumberedRow, SchemaConflictKind, SyncReport};
@@ -37,7 +37,7 @@ fn moved(report: &SyncReport) -> Vec<(&str, i64, i64)> {
         .collect()
 }
 
-/// Two devices, both with row 1 `old` of `t`.
+/// Creates two devices that both have row 1 `old` of `t`.
 fn pair_with_old_row(server: &mut MemoryServer) -> [TestDevice; 2] {
     let mut pair = devices(T, server);
     pair[0].write("INSERT INTO t (v) VALUES ('old')").unwrap();
@@ -45,8 +45,8 @@ fn pair_with_old_row(server: &mut MemoryServer) -> [TestDevice; 2] {
     pair
 }
 
-/// Three devices: of the two tags `red`, 1 is shown, which is the newer one, and 2 is hidden.
-/// SQLite counts from the one that is shown.
+/// Creates three devices: of the two tags `red`, tag 1, the newer one, is visible, and tag 2 is
+/// hidden. SQLite counts keys from the visible one.
 fn three_with_held_tag(schema: &str, server: &mut MemoryServer) -> [TestDevice; 3] {
     let mut three = devices(schema, server);
     three[0].clock_ms += 10;
@@ -124,7 +124,7 @@ fn a_new_row_does_not_get_the_key_of_one_that_was_deleted() {
 fn a_new_row_that_is_gone_again_takes_no_other_with_it() {
     let mut server = MemoryServer::default();
     let mut three = three_with_held_tag(TAGS, &mut server);
-    // 2 is hidden; 3 nobody has heard of.
+    // Key 2 belongs to the hidden row; no device has used key 3.
     three[2]
         .write(
             "INSERT INTO tag (name) VALUES ('blue');
@@ -153,7 +153,7 @@ fn what_was_written_before_the_new_row_means_the_old_one() {
     );
     pair[0].write("INSERT INTO t (v) VALUES ('old')").unwrap();
     meet(&pair, &mut server);
-    // Without foreign keys, as many programs are.
+    // Foreign keys are off, as in many programs.
     pair[0].app.pragma_update(None, "foreign_keys", false).unwrap();
     pair[0]
         .write(
@@ -347,7 +347,7 @@ fn a_row_tracked_later_shows_a_deleted_row_that_it_refers_to() {
     }
 }
 
-/// Another device, with a copy of the file.
+/// Opens another device, with a copy of the file.
 fn copy(device: &TestDevice) -> TestDevice {
     let path = device.path.with_file_name("copy.db");
     std::fs::copy(&device.path, &path).unwrap();
@@ -388,7 +388,8 @@ fn keys_that_a_program_chose_are_no_counted_ones() {
     for schema in [schema.to_owned(), autoincrement(schema)] {
         let mut pair: [TestDevice; 2] = devices(&schema, &mut server);
         for (device, v) in pair.iter_mut().zip(["a", "b"]) {
-            // The key for "unknown", upserts that find their row, rows that are left out, fixtures.
+            // The statements are a key for "unknown", upserts that find their row, ignored rows,
+            // and fixtures.
             device
                 .write(&format!(
                     "INSERT INTO t VALUES (-1, 'unknown', '{v}');
@@ -420,7 +421,7 @@ fn rows_that_a_statement_leaves_out_take_no_key_from_the_next() {
     let mut pair: [TestDevice; 2] = devices(&schema, &mut server);
     for (device, name) in pair.iter_mut().zip(["a", "b"]) {
         device.write(&format!("INSERT INTO t (name) VALUES ('first of {name}')")).unwrap();
-        // SQLite counts keys for the rows that are left out, too.
+        // SQLite counts keys for the ignored rows, too.
         device
             .write(&format!(
                 "INSERT OR IGNORE INTO t (name)

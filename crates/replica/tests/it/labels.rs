@@ -1,7 +1,6 @@
-//! Rows whose every value says whose it is, through anything that may give a key to two rows: keys
-//! that come back, hidden rows, columns that one device has, tables that are tracked
-//! later, answers that are lost. No value is ever found in another row, nor a child with another
-//! parent.
+//! Tests with rows whose every value names its row, through everything that may give a key to two
+//! rows: reused keys, hidden rows, columns that one device has, tables that are tracked later, lost
+//! answers. No value ever appears in another row, and no child gets another parent.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ const SCHEMA: &str = "
 const LATE: &str =
     "CREATE TABLE IF NOT EXISTS late (id TEXT PRIMARY KEY, of INTEGER REFERENCES t, label TEXT);";
 
-/// Which of the rows that a device sees.
+/// Index of a row among those that a device shows.
 type RowIndex = usize;
 
 #[derive(Clone, Debug)]
@@ -26,13 +25,13 @@ enum LabelStep {
         name: u8,
     },
     Edit(RowIndex),
-    /// A save of the whole row.
+    /// Saves the whole row.
     Replace(RowIndex),
     Delete(RowIndex),
     AddChild(RowIndex),
-    /// A row that shares its key.
+    /// Adds a row that shares the row's key.
     AddOwn(RowIndex),
-    /// A child in a table that is not tracked before.
+    /// Adds a child in a table that was not tracked before.
     AddLate(RowIndex),
     AddColumn,
     Sync {
@@ -56,7 +55,7 @@ fn any_step() -> impl Strategy<Value = (usize, LabelStep)> {
     (0_usize..3, step)
 }
 
-/// What has to be there at the end.
+/// Rows that must exist at the end.
 #[derive(Default)]
 struct ExpectedRows {
     rows: BTreeSet<String>,
@@ -69,14 +68,14 @@ struct LabelDevice {
 }
 
 impl LabelDevice {
-    /// The tables that refer to `t`, and the columns that do.
+    /// Returns the tables that refer to `t`, with the columns that do.
     fn references(&self) -> Vec<(String, &'static str)> {
         let sql = "SELECT name FROM sqlite_schema WHERE name IN ('own', 'child', 'late')";
         let of = |table: String| if table == "own" { (table, "t_id") } else { (table, "of") };
         self.device.texts(sql).into_iter().map(of).collect()
     }
 
-    /// The label of one of the visible rows.
+    /// Returns the label of one of the visible rows.
     fn pick(&self, which: RowIndex) -> Option<String> {
         let labels = self.device.texts("SELECT label FROM t ORDER BY label");
         labels.get(which.checked_rem(labels.len())?).cloned()
@@ -102,7 +101,8 @@ impl LabelDevice {
 
     fn delete(&mut self, label: &str, expected: &mut ExpectedRows) {
         expected.rows.remove(label);
-        // What refers to a row that came and went between two syncs means any row that gets its key.
+        // A reference to a row that was inserted and deleted between two syncs means any row that
+        // gets its key.
         let sql = format!(
             "SELECT 'it' FROM warren_outbox JOIN warren_table w ON w.id = table_id
              WHERE w.name = 't' AND changed_columns = '*'
@@ -168,7 +168,7 @@ impl LabelDevice {
         }
     }
 
-    /// What is wrong in the tables.
+    /// Lists the errors in the tables.
     fn faults(&self) -> Vec<String> {
         let foreign = |column: &str| {
             format!(
@@ -187,7 +187,7 @@ impl LabelDevice {
         self.device.texts(&all.join(" UNION ALL "))
     }
 
-    /// The labels of all rows, also of those that are hidden.
+    /// Returns the labels of all rows, hidden ones included.
     fn labels(&self) -> BTreeSet<String> {
         let held = self.device.replica().hidden_rows().unwrap();
         let cells = held.into_iter().flat_map(|row| row.cells);

@@ -1,4 +1,5 @@
-//! Values above what one message carries: their parts travel first, and meet where they are shown.
+//! Tests of values that exceed one message: their chunks arrive first, and are joined when the
+//! value is shown.
 
 use std::fmt::Write as _;
 
@@ -8,10 +9,10 @@ use replica::VisibilityOverrideKind;
 use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "CREATE TABLE file (name TEXT PRIMARY KEY, content, note)";
-/// What no message comes near: nginx lets a MiB through.
+/// Upper limit that no message approaches: nginx lets a MiB through.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// SQL for so many bytes, which are others for each `seed`.
+/// Returns SQL for `count` bytes, which differ for each `seed`.
 fn bytes(count: usize, seed: u32) -> String {
     let mut hex = String::with_capacity(2 * count);
     let mut state = seed;
@@ -57,7 +58,7 @@ fn check(phrase: bool) {
         "{report:?}"
     );
     assert_eq!(contents(&two), contents(&one));
-    // What is there already is not sent again.
+    // Chunks that already exist are not sent again.
     let before = server.messages.len();
     two.write("UPDATE file SET content = content || x'00' WHERE name = '3 blob'").unwrap();
     two.write("UPDATE file SET note = 'm'").unwrap();
@@ -90,7 +91,7 @@ fn large_values_of_before_are_part_of_the_baseline_and_seen_again_after_a_rebuil
     let two = TestDevice::tracked(SCHEMA, &mut server);
     two.sync(&mut server);
     assert_eq!(contents(&two), contents(&one));
-    // As migrations do: the triggers are gone for a while, and nothing has changed.
+    // A migration does this: the triggers are gone for a while, and no value has changed.
     let rebuild = "CREATE TABLE new (name TEXT PRIMARY KEY, content, note);
                    INSERT INTO new SELECT * FROM file; DROP TABLE file;
                    ALTER TABLE new RENAME TO file";
@@ -111,7 +112,7 @@ fn a_row_waits_for_its_parts_and_is_shown_when_they_are_there() {
     assert_eq!(part_count(&server), 3);
     let is_part =
         |message: &Message| matches!(Change::decode(&message.content), Ok(Change::Chunk { .. }));
-    // A server that withholds one of them.
+    // The server withholds one of the chunks.
     let place = server.messages.iter().position(is_part).unwrap();
     let withheld = server.messages.remove(place);
     let report = two.sync(&mut server);

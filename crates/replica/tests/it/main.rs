@@ -1,6 +1,7 @@
-//! Replicas against a server that is a list in memory: real files, real SQLite, no network.
+//! Tests of replicas against a server that is a list in memory: real files, real SQLite, no
+//! network.
 //!
-//! "Any program" is a second connection to the file that knows nothing of Warren.
+//! "Any program" is a second connection to the file that does not depend on Warren.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod capture;

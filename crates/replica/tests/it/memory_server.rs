@@ -1,4 +1,4 @@
-//! A server in memory.
+//! Server in memory for tests of replicas.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,34 +13,36 @@ use protocol::{
 };
 use replica::{Error, PageStream, PullParams, Result, Transport};
 
-/// The id of the next e2ee set: of two that one account had, each has its own.
+/// Id of the next e2ee set; two sets of one account have different ids.
 static SETS_COUNT: AtomicU64 = AtomicU64::new(1 << 32);
 
-/// What the real server promises, in a page: arrival order, first content wins, all or nothing.
+/// Server in memory that keeps the promises of the real one: sequence order, the first content of a
+/// timestamp wins, all or nothing.
 #[derive(Default)]
 pub(crate) struct MemoryServer {
-    /// The e2ee set, if the account was turned.
+    /// Messages of the account, or of the e2ee set once the account is end-to-end encrypted.
     pub(crate) messages: Vec<Message>,
     pub(crate) form: Option<EncryptionMode>,
-    /// What was there before the account was turned, and the tokens that do not read it any more.
+    /// Messages from before the account became end-to-end encrypted; the tokens in `in_sealed` no
+    /// longer read them.
     pub(crate) plain: Option<Vec<Message>>,
-    /// The set in plain of a server with another number is another one.
+    /// Number of the server; the plain sets of servers with different numbers differ.
     pub(crate) number: u64,
     pub(crate) in_sealed: BTreeSet<String>,
-    /// Of the e2ee set, once the account was turned.
+    /// Id of the e2ee set, once the account is end-to-end encrypted.
     pub(crate) sealed_id: u64,
     pub(crate) clients: u64,
     pub(crate) now_ms: Cell<u64>,
     pub(crate) requests: u64,
-    /// Messages that a request or an answer may carry; 0 is no limit.
+    /// Maximum number of messages in a request or an answer; 0 means no limit.
     pub(crate) messages_count_max: usize,
-    /// Timestamps that it takes from nobody, besides zero.
+    /// Timestamps that the server refuses from every device, besides zero.
     pub(crate) invalid: Vec<Timestamp>,
-    /// What it says that it has lost, until somebody pushes.
+    /// Loss that the server reports until a device pushes.
     pub(crate) loss: Option<protocol::ServerLoss>,
-    /// The answer to this request (counted from 1) is lost on the way.
+    /// Number of the request (counted from 1) whose answer is lost on the way.
     pub(crate) lose_answer: Option<u64>,
-    /// What happens while the next answer is on its way.
+    /// Closure that runs while the next answer is on its way.
     pub(crate) meanwhile: Option<Box<dyn FnOnce()>>,
 }
 
@@ -49,7 +51,7 @@ impl MemoryServer {
         fingerprint(&self.messages)
     }
 
-    /// Of the account's first set, whatever its form is.
+    /// Returns the id of the account's first set, whatever its encryption mode is.
     fn plain_id(&self) -> u64 {
         1 + self.number
     }
@@ -58,7 +60,7 @@ impl MemoryServer {
         self.plain.is_some() && !self.in_sealed.contains(token)
     }
 
-    /// The messages of a device, the id of their set, and what they add up to.
+    /// Returns the messages of a device, the id of their set, and their fingerprint.
     fn set(&self, token: &str) -> (&[Message], u64, Fingerprint) {
         match &self.plain {
             Some(plain) if self.is_in_plain(token) => (plain, self.plain_id(), fingerprint(plain)),
@@ -86,7 +88,7 @@ impl MemoryServer {
         self.answer(answer)
     }
 
-    /// As `docs/reference/formats/1-timestamp.md` has it.
+    /// Checks the clock drift as `docs/reference/formats/1-timestamp.md` specifies it.
     fn check_drift(&self, request: &PushRequest) -> Result<()> {
         let sent = request.messages.iter().cloned().map(|m| Message::try_from(m).unwrap());
         let latest_ms = sent.map(|message| message.timestamp.millis()).max().unwrap_or(0);
@@ -258,7 +260,7 @@ impl Transport for MemoryServer {
 }
 
 impl MemoryServer {
-    /// Turns the account, or lets a device follow.
+    /// Makes the account end-to-end encrypted, or lets a device follow.
     fn turn(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()> {
         let wanted = EncryptionMode::from_bytes(&request.key_id).unwrap();
         let is_sealed = self.form == Some(wanted);
@@ -295,7 +297,8 @@ fn within<'a>(messages: &'a [Message], moments: &Range<u64>) -> Vec<(&'a Message
     all
 }
 
-/// A range whose sums differ is one part; a claim of ids is answered at once.
+/// Compares a range: if its fingerprint differs, it is one bucket; a claim of ids is answered at
+/// once.
 fn find(messages: &[Message], claim: &WireRangeClaim, moments: &Range<u64>) -> WireRangeDiff {
     let here = within(messages, moments);
     let digest = here.iter().fold(0u64, |sum, (_, id)| sum.wrapping_add(*id));

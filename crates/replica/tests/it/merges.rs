@@ -1,5 +1,5 @@
-//! Two people add the same: of rows with one UNIQUE value one is hidden, and what refers to it is
-//! not left with a reference to nothing.
+//! Tests of two users who add the same row: of rows with one UNIQUE value one is hidden, and the
+//! rows that refer to it are not left with a dangling reference.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use replica::{Error, MergedRow, VisibilityOverrideKind};
 
 use crate::support::{MemoryServer, TestDevice, meet};
 
-/// As Django declares it.
+/// Schema as Django declares it.
 const SHOP: &str = "
     CREATE TABLE tag (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, color TEXT);
     CREATE TABLE product (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT);
@@ -79,7 +79,8 @@ fn new_rows_that_are_equal_but_for_a_counted_key_become_one() {
     let rows = ["before is later", "of c is urgent", "pa is urgent", "pb is urgent"];
     assert_eq!(meaning(&three), rows);
     assert_eq!(three[0].texts("SELECT 'x' FROM tag").len(), 2);
-    // The one row is everybody's: an edit and a delete of it are no conflict with its makers.
+    // All devices share the merged row: editing and deleting it does not conflict with its
+    // creators.
     three[2].write("UPDATE tag SET name = 'calm' WHERE name = 'urgent'").unwrap();
     meet_and_agree(&three, &mut server);
     assert_eq!(meaning(&three)[2], "pa is calm");
@@ -113,7 +114,7 @@ fn rows_that_come_to_be_equal_by_it_become_one_too() {
 fn rows_without_a_unique_value_or_with_another_value_stay_two() {
     let mut server = MemoryServer::default();
     let mut pair = devices::<2>(&mut server);
-    // What two devices write in one millisecond may be a copied file's.
+    // Writes of two devices in one millisecond could be those of a copied file.
     pair[1].clock_ms += 10;
     for (device, color) in pair.iter_mut().zip(["red", "blue"]) {
         add(device, "same", "urgent", color);
@@ -130,7 +131,8 @@ fn meet_and_agree_but_held(devices: &[TestDevice], server: &mut MemoryServer) {
     }
 }
 
-/// Both have the tag `urgent`, red and blue, with what refers to it; one is hidden.
+/// Creates two devices that both have the tag `urgent`, red and blue, with rows that refer to it;
+/// one tag is hidden.
 fn two_tags(server: &mut MemoryServer) -> [TestDevice; 2] {
     let mut pair = devices::<2>(server);
     for (device, (name, color)) in pair.iter_mut().zip([("a", "red"), ("b", "blue")]) {
@@ -196,7 +198,7 @@ fn a_held_row_that_nothing_needs_is_let_go() {
     }
     meet_and_agree_but_held(&pair, &mut server);
     let held = pair[0].replica().hidden_rows().unwrap().remove(0);
-    // The items refer to the name, which the row that is shown has, too.
+    // The items refer to the name, which the visible row has, too.
     pair[0].replica().delete_hidden_row(&held.id, pair[0].clock_ms + 5_000).unwrap();
     pair[0].clock_ms += 10_000;
     meet_and_agree(&pair, &mut server);
@@ -293,15 +295,15 @@ fn a_row_that_follows_and_collides_is_held_back_and_said() {
     assert_eq!(pair[1].violations(), 0);
     let held = pair[1].replica().hidden_rows().unwrap().remove(0);
     assert_eq!(held.table, "product_tags");
-    // Nobody refers to it, so it may go.
+    // No row refers to it, so it may be deleted.
     pair[1].replica().delete_hidden_row(&held.id, pair[1].clock_ms + 50_000).unwrap();
     pair[1].clock_ms += 60_000;
     meet_and_agree(&pair, &mut server);
     assert_eq!(meaning(&pair), ["p is urgent"]);
 }
 
-/// Two devices that have made the row of `tag`, red and blue, that this schema asks for, and what
-/// the device's own statements say next to it. One tag is hidden.
+/// Creates two devices, each of which inserts a tag, red or blue, and then runs `statements`;
+/// `schema` adds the tables of the test. One tag is hidden.
 fn two_tags_and(schema: &str, statements: &str, server: &mut MemoryServer) -> [TestDevice; 2] {
     let tag = "CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT UNIQUE, color TEXT)";
     let mut pair = [(); 2].map(|()| TestDevice::tracked(&format!("{tag}; {schema}"), server));
@@ -330,7 +332,7 @@ fn a_row_whose_key_refers_to_the_merged_row_twice_follows_as_a_whole() {
     let mut pair = two_tags_and(schema, statements, &mut server);
     let held = pair[0].replica().hidden_rows().unwrap().remove(0);
     let same_as = held.same_as.clone().unwrap();
-    // The rows of both would get one key.
+    // Both rows would get the same key.
     let refused =
         pair[0].replica().merge_hidden_row(&held.id, pair[0].clock_ms + 5_000).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::ConstraintViolated);
@@ -383,7 +385,7 @@ fn a_table_that_does_not_sync_follows_a_merge() {
     assert_eq!(Some(pair[0].texts("SELECT tag_id || '' FROM own").remove(0)), held.same_as);
 }
 
-/// Deleted on one device and referred to on another, while its name went to a new row.
+/// The row is deleted on one device and referred to on another, while its name goes to a new row.
 #[test]
 fn a_deleted_row_that_others_refer_to_is_shown_with_another_value() {
     let mut server = MemoryServer::default();
@@ -413,10 +415,10 @@ const WORDS: [&str; 3] = ["urgent", "later", "done"];
 
 #[derive(Clone, Debug)]
 enum JoinStep {
-    /// A product with a tag of one of these words.
+    /// Adds a product with a tag from [`WORDS`].
     Add(usize),
     Sync,
-    /// Whose answer to its so-manieth request is lost.
+    /// Syncs, and loses the answer to the request with this number.
     FailingSync(u64),
 }
 

@@ -1,4 +1,4 @@
-//! Keys that SQLite counts: two devices give the same key to two new rows, and both stay.
+//! Tests of auto keys: SQLite assigns the same key to new rows on two devices, and both rows stay.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use replica::{PageStream, PullParams, RenumberedRow, Result, Transport};
 
 use crate::support::{MemoryServer, TestDevice, dump};
 
-/// As Django declares a model with relations, many-to-many, a parent of its own and a child that
-/// shares its key.
+/// Schema as Django declares models with relations: a many-to-many relation, a parent in the same
+/// table and a child that shares its parent's key.
 const SHOP: &str = r#"
     CREATE TABLE "product" (
         "id" integer NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -38,7 +38,7 @@ const SHOP: &str = r#"
 
 const PLAIN: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)";
 
-/// What rows say to each other, whatever their keys are.
+/// Query for the relations between rows, whatever their keys are.
 const MEANING: &str = "
     SELECT p.name || coalesce(' of ' || o.name, '') || coalesce(' ' || p.note, '')
         FROM product p LEFT JOIN product o ON o.id = p.parent_id
@@ -140,14 +140,14 @@ fn a_row_that_came_and_went_between_two_syncs_takes_no_other_with_it() {
     for device in [&one, &two] {
         assert_eq!(device.texts("SELECT id || v FROM t"), ["1stays"]);
     }
-    // Without AUTOINCREMENT a key comes back; what was deleted stays so, and what is new is new.
+    // Without AUTOINCREMENT a key is reused; deleted rows stay deleted, and new rows are new.
     for (device, v) in [(&mut one, "of one"), (&mut two, "of two")] {
         device.write("DELETE FROM t").unwrap();
         device.write(&format!("INSERT INTO t (v) VALUES ('{v}')")).unwrap();
         device.write(&format!("UPDATE t SET v = v || ', edited' WHERE v = '{v}'")).unwrap();
     }
     one.sync(&mut server);
-    // Both gave the key of the row that was deleted, and both would have taken the next one.
+    // Both devices assigned the deleted row's key, and both would have assigned the next one.
     let moved = RenumberedRow { table: "t".into(), old_key: 1, new_key: 3 };
     assert_eq!(two.sync(&mut server).renumbered_rows, [moved]);
     one.sync(&mut server);
@@ -191,7 +191,7 @@ fn tables_that_do_not_sync_follow_and_other_references_are_told() {
     assert_eq!(two.sync(&mut server).renumbered_rows, [], "once");
 }
 
-/// Lets another device sync after the pull and before the push.
+/// Transport that lets another device sync between the pull and the push.
 struct RacingTransport<'a> {
     server: &'a mut MemoryServer,
     others: Vec<TestDevice>,
@@ -300,7 +300,8 @@ fn a_row_that_a_copied_file_has_too_stays_one() {
     }
 }
 
-/// The server has the row from the copy, so its key is no longer one that this file gave alone.
+/// The server has the row from the copy, so this file is no longer the only one that assigned its
+/// key.
 #[test]
 fn a_row_that_a_copied_file_has_sent_is_not_renumbered_when_another_device_edits_it() {
     let mut server = MemoryServer::default();
@@ -324,7 +325,7 @@ fn a_row_that_a_copied_file_has_sent_is_not_renumbered_when_another_device_edits
     }
 }
 
-/// What the device sends is timestamped, and the server has none of it.
+/// Syncs `device` so that its changes get timestamps, but the server has none of them.
 fn push_is_lost(device: &TestDevice, server: &mut MemoryServer) {
     let before = server.messages.len();
     server.lose_answer = Some(server.requests + 2);
@@ -335,7 +336,7 @@ fn push_is_lost(device: &TestDevice, server: &mut MemoryServer) {
 #[derive(Clone, Debug)]
 enum AutoKeyStep {
     AddBook,
-    /// Another name for some product, and a tag that is there.
+    /// Adds an existing tag to a product.
     Edit(usize),
     DeleteQuote(usize),
     Sync,
@@ -354,7 +355,7 @@ fn any_step() -> impl Strategy<Value = (usize, AutoKeyStep)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Nothing is lost, and each row means what it meant.
+    /// No row is lost, and each keeps its meaning.
     #[test]
     fn three_devices_that_count_lose_nothing(
         steps in prop::collection::vec(any_step(), 1..40),

@@ -1,5 +1,5 @@
-//! Tables that are rebuilt, as migrations do it, at any moment: what programs write is neither lost nor
-//! taken back, though for a while no trigger notes it.
+//! Tests of tables that are rebuilt, as migrations do, at any moment: no write is lost or undone,
+//! although no trigger records it for a while.
 
 use std::collections::BTreeSet;
 
@@ -19,19 +19,19 @@ enum RowWrite {
 
 #[derive(Clone, Debug)]
 enum RebuildStep {
-    /// To a row that this device alone writes to, or else to one that all do.
+    /// Writes to a row that only this device writes to, or else to one that all devices write to.
     Write {
         own: bool,
         row: usize,
         write: RowWrite,
         value: u8,
     },
-    /// The table gets column `x`, if it has not got it yet.
+    /// Rebuilds the table, which gets column `x` if it lacks it.
     Rebuild {
         is_renamed_first: bool,
     },
     AddColumn,
-    /// The table gets column `y`, which has no default, with one value in every row.
+    /// Adds column `y`, which has no default, with one value in every row.
     Migrate,
     TrackAgain,
     Sync {
@@ -59,17 +59,17 @@ fn any_step() -> impl Strategy<Value = RebuildStep> {
     ]
 }
 
-/// A device, and which columns its table has.
+/// Device, and the columns that its table has.
 struct RebuildDevice {
     name: usize,
     device: TestDevice,
     has_x: bool,
     has_y: bool,
-    /// Whether it has tried to sync since: what is written to `y` before cannot be told from the
-    /// migration's value where most rows have it.
+    /// Whether the device has tried to sync since the migration. Before that, a write to `y` cannot
+    /// be told from the migration's value where most rows have it.
     is_y_captured: bool,
-    /// The rows that it has deleted since. Where one is inserted again, nothing says that its `y`
-    /// is not the migration's.
+    /// Rows that the device has deleted since its last sync. If one is inserted again, nothing
+    /// shows that its `y` is not the migration's.
     deleted: BTreeSet<String>,
 }
 
@@ -99,7 +99,7 @@ impl RebuildDevice {
                 if matches!(write, RowWrite::Delete) {
                     self.deleted.insert(row);
                 }
-                // A row that is there already, a column that is not: programs meet both.
+                // Programs also write to a row that already exists, or to a column that is missing.
                 drop(self.device.write(&sql));
             }
             RebuildStep::Rebuild { is_renamed_first } => self.rebuild(*is_renamed_first),
@@ -172,7 +172,7 @@ impl RebuildDevice {
         }
     }
 
-    /// The rows that one device alone writes to, as this one has them.
+    /// Returns the rows that only device `of` writes to, as this device has them.
     fn own_rows(&self, of: usize) -> Vec<String> {
         let x = if self.has_x { "x" } else { "NULL" };
         let y = if self.has_y { "y" } else { "'of the migration'" };

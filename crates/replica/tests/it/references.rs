@@ -1,4 +1,5 @@
-//! A deleted row that others refer to is visible on all devices or on none, whatever was there first.
+//! Tests that a deleted row that others refer to is visible on all devices or on none, in any
+//! order.
 
 use crate::support::{MemoryServer, TestDevice, meet};
 
@@ -6,7 +7,7 @@ struct ReferenceCase {
     schema: &'static str,
     parent: &'static str,
     child: &'static str,
-    /// Whether the parent is visible as long as the child is there.
+    /// Whether the parent is visible while the child exists.
     is_kept: bool,
 }
 
@@ -17,7 +18,7 @@ const CASES: &[ReferenceCase] = &[
         child: "('c', 1)",
         is_kept: true,
     },
-    // In another order than the key's.
+    // The foreign key lists the columns in another order than the primary key.
     ReferenceCase {
         schema: "CREATE TABLE p (a TEXT, b TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID;
                  CREATE TABLE c (id TEXT PRIMARY KEY, x TEXT, y TEXT, FOREIGN KEY (x, y) REFERENCES p (b, a))",
@@ -25,7 +26,7 @@ const CASES: &[ReferenceCase] = &[
         child: "('c', 'b', 'a')",
         is_kept: true,
     },
-    // The same for SQLite, but not stored as in the key.
+    // SQLite takes the values for equal, but the reference is stored differently from the key.
     ReferenceCase {
         schema: "CREATE TABLE p (k NOT NULL PRIMARY KEY); CREATE TABLE c (id TEXT PRIMARY KEY, of REFERENCES p)",
         parent: "(1)",

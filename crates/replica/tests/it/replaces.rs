@@ -1,16 +1,16 @@
-//! `OR REPLACE` deletes rows without a word to anybody: by any UNIQUE index, by the key's own, by the
-//! rowid. What it deleted is gone on every device.
+//! Tests of `OR REPLACE`, which deletes rows silently: by any UNIQUE index, by the key's index, by
+//! the rowid. Every device deletes these rows.
 
 use proptest::prelude::*;
 
 use crate::support::{MemoryServer, TestDevice, meet};
 
-/// A table, rows that all devices have, and what then replaces one or more of them.
+/// Table, its rows on all devices, and the statement that then replaces one or more of them.
 struct ReplaceCase {
     schema: &'static str,
     rows: &'static str,
     replace: &'static str,
-    /// How many rows are left.
+    /// Number of rows that are left.
     left: usize,
 }
 
@@ -56,7 +56,7 @@ const CASES: &[ReplaceCase] = &[
                   UPDATE OR REPLACE t SET u = 'BOB' WHERE id = 3",
         left: 1,
     },
-    // Expressions with everything that an index may say about them.
+    // The index has expressions with every clause that an index allows.
     ReplaceCase {
         schema: "CREATE TABLE \"t (x\" (id INTEGER PRIMARY KEY, \"desc\" TEXT, body TEXT, asc INT);
                  CREATE UNIQUE INDEX \"one (,\" ON \"t (x\" (
@@ -76,7 +76,7 @@ const CASES: &[ReplaceCase] = &[
                   UPDATE OR REPLACE t SET other = 2 WHERE id = 1",
         left: 2,
     },
-    // A table of one row.
+    // The index on a constant limits the table to one row.
     ReplaceCase {
         schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, \"it's\");
                  CREATE UNIQUE INDEX one ON t ((1)); CREATE UNIQUE INDEX two ON t (\"it's\" || '')",
@@ -84,7 +84,7 @@ const CASES: &[ReplaceCase] = &[
         replace: "REPLACE INTO t VALUES (2, 'b')",
         left: 1,
     },
-    // REPLACE puts the default in the place of NULL.
+    // REPLACE substitutes the default for NULL.
     ReplaceCase {
         schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL DEFAULT 'it''s' UNIQUE,
                     b TEXT NOT NULL DEFAULT word UNIQUE, c NOT NULL DEFAULT (1 + 1) UNIQUE)",
@@ -98,7 +98,7 @@ const CASES: &[ReplaceCase] = &[
         replace: "INSERT INTO t VALUES (4, 1, 1), (5, NULL, 1); UPDATE t SET b = 2 WHERE id = 4",
         left: 3,
     },
-    // No affinity: both are stored, and are one for the index.
+    // Without an affinity both values are stored, but they are equal for the index.
     ReplaceCase {
         schema: "CREATE TABLE t (k PRIMARY KEY, n)",
         rows: "(1, 'integer'), (2.5, 'real'), ('1', 'text')",
@@ -111,7 +111,7 @@ const CASES: &[ReplaceCase] = &[
         replace: "UPDATE OR REPLACE t SET k = 1.0 WHERE k = 2",
         left: 1,
     },
-    // By the rowid that nobody named.
+    // The rowid, which has no declared name, decides which rows are replaced.
     ReplaceCase {
         schema: "CREATE TABLE t (k TEXT PRIMARY KEY, rowid)",
         rows: "('a', 1), ('b', 2), ('c', 3)",
@@ -143,7 +143,7 @@ fn what_replace_deletes_is_gone_everywhere() {
             }
         };
         agree(case.left);
-        // Nothing stays behind that its own device takes for shown.
+        // No replaced row is left that the state of its own device takes for visible.
         devices[0].write(&format!("DELETE FROM {name}")).unwrap();
         meet(&devices, &mut server);
         for device in &devices {
@@ -197,7 +197,7 @@ fn any_value() -> impl Strategy<Value = &'static str> {
     prop::sample::select(values)
 }
 
-/// A statement of one of three devices, or nothing: the device syncs.
+/// Generates a statement of one of three devices, or `None`, which is a sync.
 fn any_step() -> impl Strategy<Value = (usize, Option<String>)> {
     let value = any_value;
     let or = || prop::sample::select(vec!["REPLACE", "REPLACE", "REPLACE", "IGNORE", "ABORT"]);
@@ -250,12 +250,12 @@ proptest! {
         let mut devices = [0, 1, 2].map(|_| TestDevice::tracked(&schema, &mut server));
         for (place, step) in &steps {
             match step {
-                // The table may refuse it.
+                // The table may refuse the statement.
                 Some(sql) => drop(devices[*place].write(sql)),
                 None => prop_assert!(devices[*place].sync(&mut server).in_sync),
             }
         }
-        // What stands behind a row that is taken away is seen, too.
+        // Deleting the visible rows shows the rows that they hid; these are compared, too.
         loop {
             meet(&devices, &mut server);
             let rows = devices[0].dump();

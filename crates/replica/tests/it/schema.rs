@@ -1,4 +1,4 @@
-//! Columns that come and go, on one device before the other.
+//! Tests of columns that are added and dropped, on one device before the other.
 
 use replica::Error;
 
@@ -88,8 +88,8 @@ fn a_table_that_was_rebuilt_without_its_triggers_is_compared() {
     assert_eq!(devices[0].sync(&mut server).sent_count, 1, "captured again");
 }
 
-/// What the usual migration tools do to `t` where a column is added: Django and Alembic drop the old
-/// table, others rename it first.
+/// Statements with which the usual migration tools add a column to `t`: Django and Alembic drop the
+/// old table, others rename it first.
 const REBUILDS: [&str; 2] = [
     "CREATE TABLE n (id INTEGER PRIMARY KEY, v TEXT, done BOOL NOT NULL);
      INSERT INTO n SELECT id, v, 0 FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;",
@@ -104,7 +104,7 @@ fn what_is_written_after_a_rebuild_that_adds_a_column_is_kept_and_sent() {
         for writes in [
             "UPDATE t SET v = 'A' WHERE id = 1; DELETE FROM t WHERE id = 2;
              INSERT INTO t (id, v, done) VALUES (3, 'c', 1)",
-            // The migration changes what is there itself.
+            // The migration itself changes existing rows.
             "UPDATE t SET v = upper(v) WHERE id = 1; UPDATE t SET id = 3, v = 'c', done = 1 WHERE id = 2",
         ] {
             let (mut server, mut devices) = two();
@@ -162,7 +162,7 @@ fn a_sync_is_due_for_a_column_that_is_not_captured_yet() {
     assert!(replica.may_have_changed().unwrap());
     devices[0].sync(&mut server);
     assert!(!replica.may_have_changed().unwrap());
-    // What stops the sync is no reason for one.
+    // A change that stops the sync is not a reason to sync.
     devices[0].write("ALTER TABLE t RENAME COLUMN stars TO rating").unwrap();
     assert!(!replica.may_have_changed().unwrap());
 }
@@ -178,7 +178,7 @@ fn changes_to_a_rebuilt_table_are_sent_when_its_tracking_ends() {
     assert_eq!(devices[1].texts("SELECT id || v FROM t"), ["1A", "2b"]);
 }
 
-/// A table that is tracked here while another device's rows of it wait to be shown.
+/// The table is tracked here while another device's rows of it wait to be shown.
 #[test]
 fn a_rebuild_before_the_first_sync_deletes_nothing_and_takes_nothing_back() {
     let (mut server, mut devices) = two();
@@ -257,8 +257,8 @@ fn generated_columns_are_left_to_each_device() {
     assert_eq!(devices[1].texts("SELECT a || b || c FROM t"), ["246"]);
 }
 
-/// As Django's `AddField` with a default does it: the table is rebuilt with the default in every row
-/// and in no declaration. Each device migrates when its program is updated.
+/// Migration of Django's `AddField` with a default: the table is rebuilt with the default in every
+/// row and in no declaration. Each device migrates when its program is updated.
 const ADD_FIELD: &str = "
     BEGIN;
     CREATE TABLE new (id INTEGER PRIMARY KEY, v, state TEXT NOT NULL);
@@ -276,12 +276,12 @@ fn a_default_that_a_migration_writes_on_every_device_takes_no_edit_back() {
     }
     devices[0].app.execute_batch(ADD_FIELD).unwrap();
     devices[0].clock_ms += 1_000;
-    // Before any sync, and after one.
+    // One row is edited before the first sync, and one after it.
     devices[0].app.execute_batch("UPDATE t SET state = 'done' WHERE id = 1").unwrap();
     devices[0].sync(&mut server);
     devices[0].write("UPDATE t SET state = 'done' WHERE id = 2").unwrap();
     devices[0].sync(&mut server);
-    // This one gets the edits before it migrates, and the third after it.
+    // This device gets the edits before it migrates, and the third device after it.
     devices[1].clock_ms += 5_000;
     devices[1].sync(&mut server);
     for device in &mut devices[1..] {
@@ -303,7 +303,7 @@ fn a_default_that_a_migration_writes_on_every_device_takes_no_edit_back() {
 
 #[test]
 fn rows_that_are_inserted_after_a_migration_do_not_make_its_value_an_edit() {
-    // More new rows than old ones; and ones with the default that the column is declared with.
+    // There are more new rows than old ones, or new rows with the default that the column declares.
     let add_nullable = "ALTER TABLE t ADD COLUMN state TEXT; UPDATE t SET state = 'draft'";
     let migrations = [
         (ADD_FIELD, "INSERT INTO t VALUES (3, 'c', 'new'), (4, 'd', 'new'), (5, 'e', 'new')"),
@@ -365,7 +365,7 @@ fn the_value_of_a_migration_is_no_edit_of_a_row_that_waits_either() {
     }
     devices[1].clock_ms += 5_000;
     devices[1].app.execute_batch(&migrate).unwrap();
-    // It takes note of the column, and does not get as far as showing what is known of it.
+    // The sync records the column, but ends before it shows the values that are known for it.
     server.lose_answer = Some(server.requests + 1);
     devices[1].try_sync(&mut server, false).unwrap_err();
     devices[1]

@@ -1,5 +1,5 @@
-//! Messages are data from strangers: whatever they say, every sync ends, and devices that have seen
-//! the same ones hold the same rows.
+//! Tests of messages from untrusted devices: whatever they contain, every sync ends, and devices
+//! that have seen the same messages hold the same rows.
 
 use crdt::{CellWrite, Change, Message, NodeId, Timestamp, Value};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use replica::VisibilityOverrideKind;
 
 use crate::support::{MORNING_MS, MemoryServer, TestDevice};
 
-/// Every kind of constraint that SQLite has.
+/// Schema with every kind of constraint that SQLite has.
 const SCHEMA: &str = "
     CREATE TABLE room (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, floor INTEGER DEFAULT 1);
     CREATE TABLE booking (
@@ -71,7 +71,8 @@ fn message((place, change): (usize, Change)) -> Message {
     Message { timestamp, content: change.encode() }
 }
 
-/// What a device shows that gets the messages in this order, so many at a time.
+/// Returns the visible rows of a device that gets the messages in this order, in `portions` of
+/// these sizes.
 fn shown_after(messages: &[Message], portions: &[usize]) -> Vec<String> {
     let mut server = MemoryServer::default();
     let device = TestDevice::tracked(SCHEMA, &mut server);
@@ -103,7 +104,7 @@ proptest! {
     }
 }
 
-/// Syncs each of them until all have everything.
+/// Syncs the devices until each has everything.
 fn sync_all(devices: &[&TestDevice], server: &mut MemoryServer) {
     for _ in 0..3 {
         for device in devices {
@@ -112,12 +113,13 @@ fn sync_all(devices: &[&TestDevice], server: &mut MemoryServer) {
     }
 }
 
-/// One takes a room, the other moves a booking into it and makes it too short.
+/// One device takes a room; the other moves a booking into it, with a value that the first one
+/// refuses.
 #[test]
 fn a_row_that_its_table_refuses_displaces_nobody() {
     let schema = "CREATE TABLE booking (id INTEGER PRIMARY KEY, room TEXT UNIQUE,
                                         days INTEGER CHECK (days > 0))";
-    // The other one's program is newer, and allows what this one's does not.
+    // The other device's program is newer, and allows values that this one refuses.
     let newer = schema.replace("days > 0", "days > -9");
     let mut server = MemoryServer::default();
     let mut ada = TestDevice::tracked(schema, &mut server);
@@ -145,7 +147,7 @@ fn a_row_that_its_table_refuses_displaces_nobody() {
         "{report:?}"
     );
 
-    // Once it is right, it is shown.
+    // The row is shown once it is valid.
     ben.clock_ms += 500;
     ben.write("UPDATE booking SET days = 1, room = 'green' WHERE id = 2").unwrap();
     sync_all(&[&ben, &ada], &mut server);
@@ -182,7 +184,7 @@ fn tables_of_one_name_with_other_keys_stop_nobody() {
             "{report:?}"
         );
     }
-    // The table gets the other's key, and shows what waited.
+    // The table gets the other device's key, and shows the rows that waited.
     ada.app.execute_batch("DROP TABLE item").unwrap();
     ada.app.execute_batch(two.split(';').next().unwrap()).unwrap();
     let replica = ada.replica();
@@ -225,7 +227,7 @@ fn a_table_that_only_its_program_can_write_to_stays_as_it_is() {
     let mut ada = TestDevice::tracked(schema, &mut server);
     let ben = TestDevice::tracked(schema, &mut server);
     let index = "CREATE INDEX by_sound ON item (soundex_of(note))";
-    // As its program, which has the function, would have made it.
+    // The index is created as its own program would, which has the function.
     let flags = rusqlite::functions::FunctionFlags::SQLITE_DETERMINISTIC
         | rusqlite::functions::FunctionFlags::SQLITE_UTF8;
     ben.app.create_scalar_function("soundex_of", 1, flags, |_| Ok(1)).unwrap();

@@ -1,4 +1,4 @@
-//! A device with its file and the program that writes to it.
+//! Test device: a replica file, and the program that writes to it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tempfile::TempDir;
 
 pub(crate) use crate::memory_server::MemoryServer;
 
-/// A device: the file, and any program's connection to it.
+/// Device of a test: the file, and any program's connection to it.
 pub(crate) struct TestDevice {
     pub(crate) path: PathBuf,
     pub(crate) app: Connection,
     pub(crate) clock_ms: u64,
-    /// Deleted with the device that made it.
+    /// Folder that is deleted with the device that created it.
     folder: Option<TempDir>,
 }
 
-/// 2026-11-21T08:00:00Z
+/// 2026-11-21T08:00:00Z, the time at which each device's clock starts.
 pub(crate) const MORNING_MS: u64 = 1_795_248_000_000;
 
 impl TestDevice {
@@ -32,7 +32,7 @@ impl TestDevice {
         device
     }
 
-    /// With a folder that goes when it does.
+    /// Opens the device of a file in `folder`, which is deleted with the device.
     pub(crate) fn in_folder(path: &Path, folder: TempDir) -> Self {
         Self { folder: Some(folder), ..Self::open(path) }
     }
@@ -63,7 +63,8 @@ impl TestDevice {
         Replica::open(&self.path).unwrap()
     }
 
-    /// Runs statements as any program would; the triggers' clock shows this device's time.
+    /// Runs statements as any program would, and sets the times of the pending changes to this
+    /// device's clock.
     pub(crate) fn write(&mut self, sql: &str) -> rusqlite::Result<()> {
         self.clock_ms += 1;
         let newest = "SELECT coalesce(max(seq), 0) FROM warren_outbox";
@@ -96,7 +97,7 @@ impl TestDevice {
         self.replica().sync(server, options)
     }
 
-    /// Every row of every user table, sorted, with storage classes.
+    /// Returns every row of every user table, sorted, with storage classes.
     pub(crate) fn dump(&self) -> Vec<String> {
         dump(&self.app)
     }
@@ -108,7 +109,7 @@ impl TestDevice {
 
     pub(crate) fn texts(&self, sql: &str) -> Vec<String> {
         let mut statement = self.app.prepare(sql).unwrap();
-        // Other devices may have made TEXT of any bytes.
+        // Other devices may have written TEXT of any bytes.
         let text = |row: &rusqlite::Row<'_>| {
             Ok(String::from_utf8_lossy(row.get_ref(0)?.as_bytes()?).into_owned())
         };
@@ -117,14 +118,15 @@ impl TestDevice {
     }
 }
 
-/// Syncs all devices, until each has what the others had.
+/// Syncs all devices until each has the changes of the others.
 pub(crate) fn meet(devices: &[TestDevice], server: &mut MemoryServer) {
     for device in devices.iter().chain(devices).chain(devices) {
         assert!(device.sync(server).in_sync);
     }
 }
 
-/// What SQLite tells of the user's tables, whatever their statements are spelled like.
+/// Returns what SQLite reports of the user's tables, which does not depend on the spelling of their
+/// statements.
 pub(crate) fn shape(db: &Connection) -> Vec<String> {
     let sql = "SELECT name FROM sqlite_schema WHERE type = 'table'
                AND name NOT LIKE 'warren%' AND name NOT LIKE 'sqlite%' ORDER BY name";

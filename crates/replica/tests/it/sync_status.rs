@@ -1,4 +1,4 @@
-//! What a device tells of itself, what it remembers of others, and what happens at a full account.
+//! Tests of a device's reports to the server, its stored list of devices, and a full account.
 
 use crdt::NodeId;
 use protocol::{DeviceInfo, DeviceList};
@@ -13,12 +13,12 @@ use crate::support::{MemoryServer, TestDevice};
 
 const SCHEMA: &str = "CREATE TABLE t (id INTEGER PRIMARY KEY, x)";
 
-/// Notes what a device tells, and takes nothing while the account is full.
+/// Transport that records the device's reports, and rejects pushes while the account is full.
 struct RecordingTransport<'a> {
     server: &'a mut MemoryServer,
     is_full: bool,
     node: Option<NodeId>,
-    /// With each pull, and with each push.
+    /// Counts of unsent messages that the device reported with each pull and each push.
     unsent: Vec<u64>,
 }
 
@@ -71,7 +71,7 @@ fn a_device_tells_what_it_has_to_send_and_that_it_has_sent_it() {
     let mut server = MemoryServer::default();
     let mut device = TestDevice::tracked(SCHEMA, &mut server);
     device.sync(&mut server);
-    // Three notes about one row become one message.
+    // Three pending changes of one row become one message.
     device.write("INSERT INTO t VALUES (1, 'a')").unwrap();
     device.write("UPDATE t SET x = 'b'; UPDATE t SET x = 'c'").unwrap();
     assert_eq!(device.replica().pending_upload_count().unwrap(), 3);
@@ -127,7 +127,7 @@ fn the_names_of_devices_are_remembered() {
     assert_eq!(replica.data_version().unwrap(), version);
     replica.store_device_names(&names(&[(1, "phone"), (u64::MAX, "laptop")])).unwrap();
     replica.store_device_names(&names(&[(1, "old phone"), (2, "tablet")])).unwrap();
-    // What is known already needs no lock.
+    // Names that are already stored need no lock.
     device.app.execute_batch("BEGIN IMMEDIATE").unwrap();
     replica.store_device_names(&names(&[(1, "old phone"), (2, "tablet")])).unwrap();
     device.app.execute_batch("COMMIT").unwrap();

@@ -1,4 +1,5 @@
-//! Beginning and ending: what can be tracked, what it costs the file, how it is taken away.
+//! Tests of starting and ending tracking: which tables can be tracked, what the file pays for it,
+//! and how it is removed.
 
 use crdt::Value;
 use protocol::ErrorCode;
@@ -39,7 +40,7 @@ fn unsent_changes_are_not_given_up_by_accident() {
 fn a_file_of_another_format_is_refused_before_anything_else_is_read() {
     let mut server = MemoryServer::default();
     let device = TestDevice::tracked("CREATE TABLE t (id INTEGER PRIMARY KEY)", &mut server);
-    // What an older format calls otherwise is not looked for.
+    // A column that an older format names differently is not read.
     let rename = "ALTER TABLE warren_column RENAME COLUMN position TO place";
     device.app.execute_batch(rename).unwrap();
     let check = |format: i64, code: ErrorCode, expected: &str| {
@@ -79,7 +80,7 @@ fn rows_from_before_tracking_lose_to_every_tracked_change() {
     let mut first = TestDevice::tracked(schema, &mut server);
     first.write("UPDATE t SET v = 'new' WHERE id = 1; DELETE FROM t WHERE id = 2").unwrap();
     first.sync(&mut server);
-    // Another old copy of the same data is tracked later: what it holds is not news.
+    // Another old copy of the same data is tracked later: its rows are not news.
     let second = TestDevice::tracked(schema, &mut server);
     second.sync(&mut server);
     first.sync(&mut server);
@@ -124,7 +125,7 @@ fn one_table_can_be_untracked_and_tracked_again() {
     }
 }
 
-/// A browser's pages share the one connection with Warren.
+/// A browser's pages share their only connection with Warren.
 #[test]
 fn a_temp_table_of_a_tracked_name_stops_a_sync_and_takes_no_change() {
     let schema = "CREATE TABLE t (id INTEGER PRIMARY KEY, v)";

@@ -1,5 +1,5 @@
-//! An account that turns from plain to end-to-end encryption: whoever dies when, everything is in the
-//! e2ee set at the end, and in plain nowhere.
+//! Tests of an account that changes from plain to end-to-end encrypted: whichever device is
+//! interrupted, everything is in the e2ee set at the end, and nowhere in plain.
 
 use crdt::{EncryptionMode, Message, sealing_key_id};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn rows(device: &TestDevice) -> Vec<String> {
     device.texts("SELECT id || text FROM note ORDER BY id")
 }
 
-/// Two devices in sync, each of which has then made an edit that it has not sent.
+/// Creates two devices in sync, each with an edit that it has not sent.
 fn two() -> (TestDevice, TestDevice, MemoryServer) {
     let mut server = MemoryServer::default();
     let mut a = TestDevice::tracked(SCHEMA, &mut server);
@@ -73,7 +73,7 @@ fn everything_is_sent_again_sealed_and_the_others_follow_with_the_phrase() {
 fn a_device_that_was_behind_takes_the_rest_of_the_plain_set_first() {
     let (mut a, b, mut server) = two();
     b.sync(&mut server);
-    // It has neither that, nor the first of its own edits sent.
+    // The device has not received b's edit, nor sent the first of its own edits.
     a.write("INSERT INTO note VALUES (4, 'secret, later')").unwrap();
     a.replica().create_recovery_phrase().unwrap();
     let report = a.sync(&mut server);
@@ -112,7 +112,7 @@ fn a_server_that_was_restored_to_before_it_is_turned_again() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Answers are lost, and the first device is gone for good after some of its pages.
+    /// Answers are lost, and the first device may disappear permanently after some of its pages.
     #[test]
     fn whoever_is_interrupted_nothing_is_lost(
         lost in prop::collection::vec(1u64..12, 0..4),
@@ -132,7 +132,7 @@ proptest! {
         if !has_begun {
             a.sync(&mut server);
         }
-        // As far as the first has sent by now; the others have the phrase on paper.
+        // `b` gets as far as the first device has sent by now; the others have the phrase on paper.
         drop(b.try_sync(&mut server, false));
         b.replica().set_recovery_phrase(&made).unwrap();
         let report = b.sync(&mut server);
@@ -151,14 +151,14 @@ proptest! {
     }
 }
 
-/// What happens in a world with a server that is backed up and restored at any moment.
+/// Event in a history with a server that is backed up and restored at any moment.
 #[derive(Clone, Debug)]
 enum RestoreEvent {
     Edit(usize),
     Sync(usize),
-    /// An answer of the next sync is lost.
+    /// One answer of the next sync is lost.
     Lose(u64),
-    /// The user of this device wants encryption, or has the phrase and types it in.
+    /// The user of this device enables encryption, or has the phrase and enters it.
     Turn(usize),
     Backup,
     Restore,
@@ -178,7 +178,7 @@ fn event() -> impl Strategy<Value = RestoreEvent> {
     ]
 }
 
-/// What a backup of the server holds.
+/// Copies the server, as a backup does.
 fn copy(server: &MemoryServer) -> MemoryServer {
     MemoryServer {
         messages: server.messages.clone(),
@@ -196,7 +196,7 @@ struct RestoredServerWorld {
     server: MemoryServer,
     backup: MemoryServer,
     devices: Vec<TestDevice>,
-    /// The account's only one, once somebody has made it.
+    /// The account's only phrase, once a user has created it.
     phrase: Option<RecoveryPhrase>,
     inserted: Vec<String>,
 }
@@ -241,7 +241,7 @@ impl RestoredServerWorld {
         self.inserted.push(id.to_string());
     }
 
-    /// As a user would: whoever has the phrase types it in, and who does not makes one.
+    /// Acts as a user would: enters the phrase if it exists, and creates one otherwise.
     fn turn(&mut self, device: usize) {
         let replica = self.devices[device].replica();
         match &self.phrase {
@@ -252,7 +252,7 @@ impl RestoredServerWorld {
         }
     }
 
-    /// What was written in a file that is sealed is nowhere in plain.
+    /// Checks that text written in an encrypted file is nowhere in plain.
     fn check_secrets(&self) {
         let sets = self.server.plain.iter().chain([&self.server.messages]);
         for message in sets.flatten() {
@@ -261,7 +261,8 @@ impl RestoredServerWorld {
         }
     }
 
-    /// Until all are in sync in the e2ee set, their users do what their devices say.
+    /// Syncs until all devices are in sync in the e2ee set; their users do what the devices ask
+    /// for.
     fn meet(&mut self) {
         self.server.lose_answer = None;
         self.turn(0);
@@ -284,7 +285,7 @@ impl RestoredServerWorld {
                         ErrorCode::RecoveryPhraseRequired | ErrorCode::AccountNotEncrypted => {
                             self.turn(device);
                         }
-                        // It has the phrase before anybody has sent anything with it.
+                        // The device has the phrase before any device has sent a message under it.
                         ErrorCode::RecoveryPhraseUnverified if round > 2 => {
                             self.devices[device].replica().confirm_new_account().unwrap();
                         }

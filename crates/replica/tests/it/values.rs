@@ -1,5 +1,5 @@
-//! Every value that SQLite can hold, there and back: storage classes, sizes, encodings, affinities,
-//! in cells and in keys, sealed and plain; and rows that have no name to travel under.
+//! Tests that every value of SQLite arrives unchanged: storage classes, sizes, encodings,
+//! affinities, in cells and in keys, encrypted and plain; and tests of rows without a valid key.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use replica::SchemaConflictKind;
 
 use crate::support::{MemoryServer, TestDevice};
 
-/// SQL of every storage class, with what SQLite, JSON, UTF-8, IEEE 754 and messages trip over; and
-/// declared types. Browsers get the same (`web/tests/values.test.ts`).
+/// SQL of every storage class, with values that SQLite, JSON, UTF-8, IEEE 754 or messages might
+/// mishandle; and declared types. Browsers use the same file (`web/tests/values.test.ts`).
 const VECTORS: &str = include_str!("../../../../vectors/values.json");
 
 fn strings(member: &str) -> Vec<String> {
@@ -17,7 +17,7 @@ fn strings(member: &str) -> Vec<String> {
     all.iter().map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
-/// What a table holds, with storage classes and bytes.
+/// Returns the content of a table, with storage classes and bytes.
 fn contents(device: &TestDevice, table: &str) -> Vec<String> {
     let mut columns = device.texts(&format!("SELECT name FROM pragma_table_info('{table}')"));
     for column in &mut columns {
@@ -49,7 +49,7 @@ fn check(phrase: bool) {
         let all = vec![value.as_str(); types.len()].join(", ");
         one.write(&format!("INSERT INTO cells VALUES (NULL, {all})")).unwrap();
         for place in (0..types.len()).filter(|place| types[*place] != "INTEGER") {
-            // NULL is no key, and affinities make one of two.
+            // NULL is not a key, and an affinity turns two values into one key.
             drop(one.write(&format!("INSERT OR IGNORE INTO key{place} VALUES ({value}, 'v')")));
         }
     }
@@ -63,7 +63,7 @@ fn check(phrase: bool) {
         assert_eq!(contents(&two, &table), contents(&one, &table), "{}", types[place]);
     }
     assert_eq!(report.visibility_override_counts.values().sum::<u64>(), 0, "{report:?}");
-    // An edit of what is not UTF-8, and its history.
+    // The test edits a value that is not UTF-8, which has a history.
     one.write("UPDATE cells SET c3 = CAST(x'fe' AS TEXT) WHERE id = 25").unwrap();
     one.sync(&mut server);
     two.sync(&mut server);
@@ -132,7 +132,7 @@ fn the_tables_of_virtual_tables_are_refused_by_name() {
     let names: Vec<_> = tracked.iter().map(|tracked| tracked.table.as_str()).collect();
     assert_eq!(names, ["place_visits"]);
     let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
-    // Of modules that SQLite has, such as FTS4, it knows the tables itself.
+    // SQLite itself recognizes the internal tables of its own modules, such as FTS4.
     for owner in ["place", "vectors"] {
         let reason = format!("internal table of the virtual table {owner};");
         assert!(refused.iter().any(|refusal| refusal.contains(&reason)), "{refused:?}");

@@ -1,4 +1,4 @@
-//! What a program writes past the triggers is found by comparing, and sent when asked for.
+//! Tests that writes that bypass the triggers are found by a comparison, and sent on request.
 
 use replica::{RowDifferenceKind, TablesVerification};
 use rusqlite::config::DbConfig;
@@ -16,7 +16,7 @@ fn verify(device: &TestDevice) -> TablesVerification {
     found.unwrap()
 }
 
-/// As a program whose connection has triggers switched off.
+/// Writes as a program does whose connection has triggers switched off.
 fn write_past_triggers(device: &TestDevice, sql: &str) {
     let set = |is_on| {
         device.app.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, is_on).unwrap();
@@ -34,7 +34,7 @@ fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
     ada.write("INSERT INTO item VALUES (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)").unwrap();
     ada.write("INSERT INTO pair VALUES ('x', 1), ('y', 2)").unwrap();
     ada.sync(&mut server);
-    // One of the two is hidden on both devices.
+    // One of the two rows is hidden on both devices.
     ben.write("INSERT INTO item VALUES (8, 'same', 0)").unwrap();
     ben.sync(&mut server);
     ada.clock_ms += 5;
@@ -70,7 +70,7 @@ fn what_was_written_past_the_triggers_is_named_and_sent_when_asked_for() {
     assert_eq!((found.rows_count, found.differing_count), (5, 4));
     assert_eq!(ada.replica().pending_upload_count().unwrap(), to_send, "it has changed nothing");
 
-    // No sync sees it, until it is told to compare.
+    // A sync sees the differences only after they were captured.
     assert!(ada.sync(&mut server).in_sync);
     ben.sync(&mut server);
     assert_ne!(ada.dump(), ben.dump());
@@ -92,7 +92,7 @@ fn what_waits_to_be_shown_is_no_difference_and_few_differences_are_listed() {
     ben.sync(&mut server);
     ada.write("UPDATE item SET name = 'uno' WHERE id = 1").unwrap();
     ada.sync(&mut server);
-    // The pull arrives; the file is killed before it is shown.
+    // The pull arrives, but the sync ends before its messages are materialized.
     server.lose_answer = Some(server.requests + 2);
     ada.write("UPDATE item SET count = 5 WHERE id = 1").unwrap();
     let mut late = TestDevice::open(&ben.path);

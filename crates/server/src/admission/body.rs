@@ -1,10 +1,10 @@
-//! A request's body on its way in: within limits of bytes and of time, as there is room for it.
+//! Reads a request's body, within limits of bytes and time, while memory is reserved for it.
 //!
 //! # Invariants
-//! - What is in memory has its room.
-//! - A body whose sender keeps the server waiting ends: after a time that is the same for all, and
-//!   that grows with what has come ([`time_for`]). Waiting for room is not counted, as it is the
-//!   server's.
+//! - All bytes in memory are covered by a reservation.
+//! - A body whose sender keeps the server waiting ends after a time that is the same for all and
+//!   grows with the received bytes ([`time_for`]). Waiting for memory does not count, because it is
+//!   the server that causes it.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::admission::client_delay::time_for;
 use crate::admission::memory::MemoryReservation;
 use crate::error::{ApiError, OverloadError};
 
-/// How room grows with a body.
+/// The steps in which a reservation grows with a body.
 const STEP_BYTES: usize = 64 << 10;
 
-/// Why a body was not read.
+/// The reasons why a body was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     #[error("the request body is larger than {0} bytes")]
@@ -30,18 +30,18 @@ pub enum BodyError {
     Timeout,
     #[error(transparent)]
     Overload(#[from] OverloadError),
-    /// What the client sent is no body.
+    /// The client sent an invalid body.
     #[error("{0}")]
     Broken(axum::Error),
 }
 
-/// Limits for a body.
+/// The limits of a body.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyLimits {
     pub bytes_max: usize,
-    /// How long the server waits for a body of no size.
+    /// The time that the server waits for an empty body.
     pub wait_max: Duration,
-    /// Whether a long body has more time than a short one.
+    /// Whether a long body gets more time than a short one.
     pub is_long: bool,
 }
 
@@ -58,7 +58,7 @@ impl IncomingBody {
         Self { body, limits, received: 0, waited: Duration::ZERO }
     }
 
-    /// The next part, for which there must be room already; `None` at the end.
+    /// Reads the next part, for which memory must be reserved already. Returns `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Bytes>, BodyError> {
         loop {
             let begun = Instant::now();
@@ -76,7 +76,7 @@ impl IncomingBody {
         }
     }
 
-    /// All of it, in the room.
+    /// Reads the whole body into the reserved memory.
     pub async fn whole(mut self, reservation: &mut MemoryReservation) -> Result<Bytes, BodyError> {
         let promised = self.body.size_hint();
         let bytes_max = self.limits.bytes_max;
@@ -86,10 +86,12 @@ impl IncomingBody {
         let promised = promised.upper().and_then(|bytes| usize::try_from(bytes).ok());
         let promised = promised.unwrap_or(bytes_max).min(bytes_max);
         reservation.reserve_for_account(promised).await?;
-        // The system gives memory as it is written to; so a long body is not moved while it grows.
+        // The system provides memory only as it is written, so a long body is allocated once and
+        // not moved.
         let mut bytes = BytesMut::with_capacity(promised);
         while let Some(data) = self.next().await? {
-            // No more than is promised: there is nothing left of the account's where all of it is.
+            // Never reserve more than was promised: a body that uses up the account's memory could
+            // not get more.
             let step = (bytes.len() + data.len()).next_multiple_of(STEP_BYTES).min(promised);
             reservation.grow_to(step).await?;
             bytes.extend_from_slice(&data);
@@ -148,7 +150,7 @@ mod tests {
         let mut body = IncomingBody::new(silent(), LIMITS);
         assert!(matches!(body.next().await, Err(BodyError::Timeout)));
         assert_eq!(begun.elapsed(), LIMITS.wait_max);
-        // What has come gives a long body more time.
+        // Received bytes give a long body more time.
         let mut body = IncomingBody::new(silent(), LIMITS);
         body.received = 80 << 10;
         assert!(matches!(body.next().await, Err(BodyError::Timeout)));

@@ -1,17 +1,18 @@
-//! Places for connections, and for those that listen. When all are taken, a newcomer gets one of the
+//! Permits for connections and subscribers. When all are taken, a newcomer gets one from the
 //! network that has the most.
 //!
-//! So whoever holds many connections keeps nobody out, whatever they are held with: half a head, a
-//! body of a byte a second, nothing at all, or a stream of events. No time limit would do as much,
-//! since a connection that is closed is soon opened again.
+//! So a client that holds many connections keeps no other out, whatever they are held with: half a
+//! head, a body of a byte a second, no data, or a stream of events. No time limit would achieve
+//! this, since a closed connection is soon opened again.
 //!
 //! # Invariants
 //! - At most as many connections are open as were given to [`ConnectionLimiter::new`].
-//! - A network has at most its share of them, and of that its own newcomers get the places.
+//! - A network has at most its share of them. At this limit, its newcomers replace its own
+//!   connections.
 //! - A connection whose request the server works on is closed only for a network that has fewer.
 //!
 //! # Not here
-//! - What a connection waits for → `open.rs`; which bodies say it → `bodies.rs`.
+//! - The states of a connection → `open.rs`; the bodies that record them → `bodies.rs`.
 
 mod bodies;
 mod open;
@@ -30,8 +31,8 @@ use crate::admission::group_counts::GroupCounts;
 use crate::admission::peer_network::PeerNetwork;
 use crate::admission::proxies::TrustedProxies;
 
-/// Of all connections, one network may have one in so many; but also where there are few, as many
-/// as a household needs.
+/// One network may have one in this many of all connections, but at least as many as a household
+/// needs.
 const SHARES: usize = 8;
 const SHARE_MIN: usize = 16;
 
@@ -42,22 +43,23 @@ pub(crate) struct ConnectionLimiter {
     displaced_count: AtomicU64,
 }
 
-/// Which connections are open, and for whom they count.
+/// The open connections, and their counts per network.
 struct ConnectionTable {
     by_network: HashMap<PeerNetwork, HashMap<u64, Arc<OpenConnection>>>,
     counts: GroupCounts<PeerNetwork>,
     next_id: u64,
 }
 
-/// A connection's place; dropping it gives the place back.
+/// The permit of a connection. Dropping it releases it.
 pub(crate) struct ConnectionPermit {
     pub(crate) connection: Arc<OpenConnection>,
-    /// A trusted proxy's connection counts for the clients whose requests come over it instead.
+    /// An entry for the client's network. A trusted proxy's connection has none: it counts for the
+    /// clients whose requests it carries.
     _entry: Option<ConnectionEntry>,
     _of_total: OwnedSemaphorePermit,
 }
 
-/// That a connection counts for a network, until this is dropped.
+/// An entry that makes a connection count for a network until it is dropped.
 pub(crate) struct ConnectionEntry {
     table: Arc<Mutex<ConnectionTable>>,
     network: PeerNetwork,
@@ -74,8 +76,8 @@ impl ConnectionLimiter {
         }
     }
 
-    /// A place for a peer who has come, which may be that of another connection: this closes at
-    /// once. `None` if nobody has to go for the peer.
+    /// Acquires a permit for a peer. It may come from another connection, which closes at once.
+    /// Returns `None` if no connection may be closed for this peer.
     pub(crate) async fn acquire(
         &self,
         peer: IpAddr,
@@ -84,7 +86,8 @@ impl ConnectionLimiter {
         self.acquire_for_client((!proxies.is_trusted(peer)).then_some(peer)).await
     }
 
-    /// The same for a client whose address is known, or for nobody in particular.
+    /// Acquires a permit like [`Self::acquire`], for a client with a known address or for none in
+    /// particular.
     pub(crate) async fn acquire_for_client(
         &self,
         client: Option<IpAddr>,
@@ -95,12 +98,13 @@ impl ConnectionLimiter {
         if free.is_none() || entry.as_ref().is_some_and(|own| own.share() > self.share_max) {
             lock(&self.table).displace(entry.as_ref(), self.share_max)?;
             self.displaced_count.fetch_add(1, Ordering::Relaxed);
-            // Or in a flood of newcomers all would be closed before anybody has read from them.
+            // Otherwise, in a flood of newcomers, all would be closed before any has been read
+            // from.
             yield_now().await;
         }
         let of_total = match free {
             Some(free) => free,
-            // The one that was closed gives its place back as soon as its task runs.
+            // The closed connection releases its permit as soon as its task runs.
             None => Arc::clone(&self.total)
                 .acquire_owned()
                 .await
@@ -120,7 +124,7 @@ impl ConnectionLimiter {
         ConnectionEntry { table: Arc::clone(&self.table), network, id }
     }
 
-    /// How many were closed since others needed their places.
+    /// Returns the number of connections that were closed for newcomers.
     pub(crate) fn displaced_count(&self) -> u64 {
         self.displaced_count.load(Ordering::Relaxed)
     }
@@ -134,7 +138,7 @@ impl ConnectionEntry {
 
 impl Drop for ConnectionEntry {
     fn drop(&mut self) {
-        // It is no longer there if its place was given to another.
+        // The entry is missing if its permit was given to another connection.
         lock(&self.table).remove(self.network, self.id);
     }
 }
@@ -166,8 +170,9 @@ impl ConnectionTable {
         Some(removed)
     }
 
-    /// Closes a connection of the networks that have the most, so that a newcomer gets its place. A
-    /// newcomer whose network has too many gets one of its own. `None` if none has to go.
+    /// Closes a connection of the networks that have the most, so that a newcomer gets its permit.
+    /// A newcomer whose network exceeds its share gets one of its own network. Returns `None` if no
+    /// connection may be closed.
     fn displace(&mut self, newcomer: Option<&ConnectionEntry>, share_max: usize) -> Option<()> {
         let shares = self.by_network.keys().map(|&network| self.counts.share(network));
         let share = newcomer.map_or(0, |newcomer| self.counts.share(newcomer.network));
@@ -197,13 +202,13 @@ mod tests {
 
     use super::*;
 
-    /// What holds a connection until it is told to close.
+    /// A task that holds a connection until it is closed.
     struct TestConnection {
         connection: Arc<OpenConnection>,
         holder: JoinHandle<()>,
     }
 
-    /// Connects; a second passes.
+    /// Connects, then lets a second pass.
     async fn connect(connections: &ConnectionLimiter, address: &str) -> Option<TestConnection> {
         let proxies = TrustedProxies::new(vec!["192.0.2.9".parse().unwrap()]);
         let place = connections.acquire(address.parse().unwrap(), &proxies).await?;
@@ -228,7 +233,7 @@ mod tests {
         clients
     }
 
-    /// Which of them are closed.
+    /// Returns the indexes of the closed connections.
     async fn closed(clients: &[TestConnection]) -> Vec<usize> {
         yield_now().await;
         let closed = clients.iter().enumerate().filter(|(_, client)| client.holder.is_finished());
@@ -280,7 +285,7 @@ mod tests {
         assert!(closed(&few).await.is_empty());
     }
 
-    /// Each has as many as the newcomer would have.
+    /// All networks have as many connections as the newcomer would have.
     #[tokio::test(start_paused = true)]
     async fn among_equals_only_what_is_idle_goes() {
         let connections = ConnectionLimiter::new(3);

@@ -1,23 +1,23 @@
-//! Who is next, where each piece of work keeps a core busy: hashing passwords, comparing sets.
+//! A fair semaphore for work that keeps a core busy: hashing passwords and comparing sets.
 //!
 //! # Invariants
 //! - At most as many permits are held as were given to [`FairSemaphore::new`].
-//! - Each [`RequestClass`] waits in a queue of its own. While others wait, known requests get
-//!   three permits of four; of the others, registrations get theirs when no unknown one waits.
-//! - Of one class, the network (or account) that holds the fewest permits is served first; then
-//!   the one whose last permit was longest ago; of those that had none, the one of which the fewest
-//!   wait; then the lowest rank; then who came first. So where n networks ask without end, each
-//!   request of another one waits for n permits at most, and its first mostly for none.
-//! - When a queue is full, the place is lost by whoever would be served last: of the network of
-//!   which most wait, the highest rank, then the latest arrival. It is not lost by who comes last.
-//! - Who had to leave untried and comes back within [`RETURN_MAX`] of the time that they are told
-//!   has the place in the order that they had ([`FirstArrivals`]). So who asks again and again with
-//!   other passwords gains nothing, and who comes back as told goes before them.
-//! - In one [`AttemptLane`] one permit is held at a time, and after a failure none for a while:
-//!   whoever guesses one login, from a thousand networks or from the owner's own, gets no further
-//!   than that.
-//! - At most [`WAITING_COUNT_MAX`] of each class wait. Nobody is refused at once, so a connection
-//!   asks no more than once in [`REFUSAL_DELAY`].
+//! - Each [`RequestClass`] has its own queue. While others wait, known requests get three permits
+//!   of four; of the others, registrations get theirs when no unknown request waits.
+//! - Within a class, the network (or account) that holds the fewest permits is served first; then
+//!   the one whose last permit was longest ago; of those that had none, the one with the fewest
+//!   waiting requests; then the lowest rank; then the earliest arrival. So where n networks send
+//!   requests without end, each request of another one waits for at most n permits, and its first
+//!   mostly for none.
+//! - When a queue is full, the request that would be served last loses its place, not the latest
+//!   one: of the network with the most waiting requests, the highest rank, then the latest arrival.
+//! - A request that had to leave untried and returns within [`RETURN_MAX`] of the announced time
+//!   keeps its position in the order ([`FirstArrivals`]). So a client that retries with other
+//!   passwords gains no advantage, and one that returns as announced is served before it.
+//! - In one [`AttemptLane`], one permit is held at a time, and after a failure none for a while: an
+//!   attacker who guesses one login, from a thousand networks or the owner's own, cannot be faster.
+//! - At most [`WAITING_COUNT_MAX`] of each class wait. No request is refused at once, so a
+//!   connection can send at most one per [`REFUSAL_DELAY`].
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -34,26 +34,25 @@ mod first_arrivals;
 pub(crate) mod permit_request;
 mod queue;
 
-/// How long a request waits for its permit. Longer than a device would, so that a burst is served,
-/// not refused.
+/// The time that a request waits for its permit: long, so that a burst is served and not refused.
 const WAIT_MAX: Duration = Duration::from_secs(20);
-/// How long an attempt waits where others have failed too often. Who guesses without coming back as
-/// told loses their place by it, so the shorter it is the sooner the owner is first.
+/// The time that a slowed attempt waits. An attacker who does not return as announced loses the
+/// place after this time, so the shorter it is, the sooner the owner is first.
 const SLOWED_WAIT_MAX: Duration = Duration::from_secs(8);
-/// How long a refusal takes that is certain.
+/// The time after which a certain refusal is sent.
 const REFUSAL_DELAY: Duration = Duration::from_secs(2);
-/// Whoever is told to come back to a lane comes so much before it opens: a clock that is a little
-/// late would find that somebody else was there.
+/// A client is asked to return to a lane this long before it opens: if its clock were a little
+/// late, another request would get the permit.
 const RETURN_EARLY: Duration = Duration::from_secs(4);
-/// How long after the longest wait somebody's place in the order is kept: a person may have to read
-/// a message and press a button.
+/// The time after the longest wait for which a place in the order is kept: a person may have to
+/// read a message and press a button.
 const RETURN_MAX: Duration = Duration::from_secs(30);
 pub(crate) struct FairSemaphore<K: AdmissionGroup> {
     what: &'static str,
     state: Mutex<FairSemaphoreState<K, FairPermit<K>>>,
 }
 
-/// Ends when it is dropped.
+/// A permit to keep a core busy. Dropping it releases it.
 pub(crate) struct FairPermit<K: AdmissionGroup> {
     semaphore: Arc<FairSemaphore<K>>,
     key: K,
@@ -61,7 +60,7 @@ pub(crate) struct FairPermit<K: AdmissionGroup> {
 }
 
 impl<K: AdmissionGroup> FairSemaphore<K> {
-    /// `what` says to people what there is too much of.
+    /// Creates a semaphore with this number of permits. `what` is the message of refusals.
     pub(crate) fn new(count: usize, what: &'static str) -> Arc<Self> {
         Arc::new(Self { what, state: Mutex::new(FairSemaphoreState::new(count)) })
     }
@@ -86,14 +85,14 @@ impl<K: AdmissionGroup> FairSemaphore<K> {
         self.serve();
         match tokio::time::timeout(wait_max, woken).await {
             Ok(Ok(permit)) => return Ok(permit),
-            // The place was lost to others.
+            // Other requests displaced this one from the queue.
             Ok(Err(_)) => tokio::time::sleep(REFUSAL_DELAY).await,
             Err(_elapsed) => {}
         }
         Err(OverloadError::Busy(self.what))
     }
 
-    /// Nobody gets a permit in this lane for a while.
+    /// Pauses a lane: no request gets a permit in it until the pause is over.
     pub(crate) fn pause(self: &Arc<Self>, lane: AttemptLane, pause: Duration) {
         self.state().pause(lane.clone(), Instant::now() + pause);
         let turns = Arc::clone(self);
@@ -104,19 +103,19 @@ impl<K: AdmissionGroup> FairSemaphore<K> {
         });
     }
 
-    /// In how many seconds somebody is to come back who has been refused in these lanes.
+    /// Returns after how many seconds a client should return that was refused in these lanes.
     pub(crate) fn retry_after_s(&self, lanes: &[AttemptLane]) -> u64 {
         let opens_in = self.state().opens_in(lanes);
         opens_in.saturating_sub(RETURN_EARLY).as_secs().max(RETRY_AFTER_S)
     }
 
-    /// Gives permits to whoever is next.
+    /// Gives free permits to the next requests.
     fn serve(self: &Arc<Self>) {
         loop {
             let Some(next) = self.state().next() else { return };
             let PermitRequest { key, lanes, .. } = next.applicant;
             let permit = FairPermit { semaphore: Arc::clone(self), key, lanes };
-            // Who has gone meanwhile drops it, which serves the next.
+            // If the client is gone, this drops the permit, which serves the next request.
             drop(next.wake.send(permit));
         }
     }
@@ -127,7 +126,7 @@ impl<K: AdmissionGroup> FairSemaphore<K> {
 }
 
 impl<K> PermitRequest<K> {
-    /// Who has shown whose account it is, and fails at nothing.
+    /// Creates a request of an authenticated client, which cannot fail.
     pub(crate) fn known(key: K) -> Self {
         Self { key, class: RequestClass::Known, rank: 0, lanes: Vec::new(), digest: None }
     }

@@ -1,4 +1,4 @@
-//! How many of something each network has, and each of the wider networks around it.
+//! Counts per network, and per wider network around it.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ impl<K: AdmissionGroup> GroupCounts<K> {
         }
     }
 
-    /// Takes back what was added once.
+    /// Undoes one [`Self::add`].
     pub(crate) fn remove(&mut self, key: K) {
         for (group, _) in key.distinct_groups() {
             let count = self.0.get_mut(&group).expect("what is removed was added");
@@ -29,8 +29,8 @@ impl<K: AdmissionGroup> GroupCounts<K> {
         }
     }
 
-    /// How many a key has, or for each client that it may count for, a wider group around it:
-    /// whichever is more.
+    /// Returns the count of a key, or, if higher, that of a wider group divided by the number of
+    /// clients for which the group may count.
     pub(crate) fn share(&self, key: K) -> usize {
         let counts = key.distinct_groups().map(|(group, clients_count)| {
             self.0.get(&group).copied().unwrap_or_default().div_ceil(clients_count)
@@ -53,7 +53,7 @@ mod tests {
             PeerNetwork::from_address(IpAddr::from([0x2001, 0xdb8, 1, number, 0, 0, 0, 1]))
         };
         for number in 0..40 {
-            // Of forty homes.
+            // These are the subnets of forty homes.
             counts.add(subnet(number << 8));
         }
         assert_eq!(counts.share(subnet(0)), 3, "40 of 16");

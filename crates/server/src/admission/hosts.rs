@@ -1,10 +1,11 @@
-//! Under which names the server may be asked.
+//! Checks the host names under which the server may be reached.
 //!
-//! A page of any origin may make its name point at 127.0.0.1 and so reach a server that only this
-//! machine can reach (DNS rebinding). Its requests still carry the page's name as their `Host`.
+//! A page of any origin can make its host name point to 127.0.0.1 and so reach a server that only
+//! this machine can reach (DNS rebinding). Its requests still carry the page's host name as their
+//! `Host`.
 //!
 //! # Not here
-//! - Which other origins' pages may call the API → `http/cors.rs`.
+//! - The other origins whose pages may call the API → `http/cors.rs`.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -16,16 +17,16 @@ use protocol::ErrorCode;
 
 use crate::error::ApiError;
 
-/// Of a host's name, as a refusal repeats it; as many as DNS allows.
+/// The maximum length of a host name, also in the text of a refusal: the maximum in DNS.
 const HOST_CHARACTERS_MAX: usize = 253;
-/// Of a name between two dots.
+/// The maximum length of a part of a name between two dots.
 const LABEL_CHARACTERS_MAX: usize = 63;
 
-/// A name that the server is asked under, or an address: without a scheme, a port or a path.
+/// A host name or an address of the server, without a scheme, a port or a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(String);
 
-/// Why a text is no such name.
+/// The error for a text that is not a valid host name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("expected a host name (warren.example) or an address, without https://, port or path")]
 pub struct InvalidHost;
@@ -48,34 +49,34 @@ impl FromStr for HostName {
     }
 }
 
-/// The names that are answered to.
+/// The host names under which the server answers.
 #[derive(Clone, Debug)]
 pub(crate) struct AllowedHosts {
-    /// In lower case, without ports.
+    /// The names in lower case, without ports.
     names: Vec<String>,
-    /// Whether only named hosts are answered to, and addresses.
+    /// Whether only these names and addresses are allowed.
     is_closed: bool,
 }
 
 impl AllowedHosts {
-    /// Names that the operator has given; without any, all of them, unless only this machine
-    /// reaches the address `listen`.
+    /// Allows the operator's names. If there are none, all names are allowed, unless only this
+    /// machine reaches the address `listen`.
     pub(crate) fn new(names: &[HostName], listen: IpAddr) -> Self {
         let is_closed = !names.is_empty() || listen.is_loopback();
         let names = names.iter().map(|HostName(name)| name.clone()).collect();
         Self { names, is_closed }
     }
 
-    /// Refuses a request that is for another server, or does not say clearly for which.
+    /// Refuses a request for another server, or one without a clear host.
     pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
         let mut lines = request.headers().get_all(HOST).iter();
         let authority = match (lines.next(), lines.next()) {
-            // What stands in the request's first line counts (RFC 9112, 3.2.2).
+            // The host in the request's first line takes precedence (RFC 9112, 3.2.2).
             (Some(_), None) if request.uri().authority().is_some() => {
                 request.uri().authority().cloned()
             }
             (Some(line), None) => line.to_str().ok().and_then(|text| text.parse().ok()),
-            // As monitors ask that speak HTTP/1.0; no browser does.
+            // Monitors that use HTTP/1.0 send no Host header; browsers do not use it.
             (None, _) if request.version() < Version::HTTP_11 => return Ok(()),
             _ => None,
         };
@@ -91,7 +92,7 @@ impl AllowedHosts {
     }
 
     fn is_answered(&self, host: &str) -> bool {
-        // No page has an address for its name but the one that is there.
+        // DNS rebinding needs a name: a page whose host is an address was loaded from that address.
         let is_address = bare(host).parse::<IpAddr>().is_ok();
         let name = host.trim_end_matches('.').to_ascii_lowercase();
         let is_local = name == "localhost" || name.ends_with(".localhost");
@@ -99,7 +100,7 @@ impl AllowedHosts {
     }
 }
 
-/// An IPv6 address without its brackets.
+/// Removes the brackets of an IPv6 address.
 fn bare(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }

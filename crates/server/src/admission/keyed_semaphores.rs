@@ -1,4 +1,4 @@
-//! A share of something for each key, so that no key has all of it.
+//! Semaphores per key, so that no key can use all of a resource.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::Semaphore;
 
-/// Shares of the same size, kept as long as somebody holds a part of them.
+/// Semaphores of the same size, kept as long as a permit or handle of them exists.
 pub(crate) struct KeyedSemaphores<K> {
     pub(crate) size: usize,
     by_key: Mutex<HashMap<K, Weak<Semaphore>>>,
@@ -17,14 +17,14 @@ impl<K: Eq + Hash> KeyedSemaphores<K> {
         Self { size, by_key: Mutex::default() }
     }
 
-    /// The share of a key.
+    /// Returns the semaphore of a key.
     pub(crate) fn for_key(&self, key: K) -> Arc<Semaphore> {
         let mut by_key = self.by_key.lock().expect("no code panics while it holds this lock");
         if let Some(share) = by_key.get(&key).and_then(Weak::upgrade) {
             return share;
         }
         if by_key.len() == by_key.capacity() {
-            // Before it grows: most of what is there may be of those who have gone.
+            // Clean up before the map grows: most entries may belong to clients that have gone.
             by_key.retain(|_, share| share.strong_count() > 0);
         }
         let share = Arc::new(Semaphore::new(self.size));

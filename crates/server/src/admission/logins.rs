@@ -1,4 +1,4 @@
-//! The way of a login: slowed, then given a permit, then tried, then written to the log.
+//! Admission of logins: an attempt is slowed down, gets a permit, is tried and then logged.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
@@ -15,18 +15,19 @@ use crate::admission::peer_network::PeerNetwork;
 use crate::admission::rate_limiter::{LoginAttempt, RateLimit, RateLimiter, TooManyAttempts};
 use crate::error::{ApiError, OverloadError};
 
-/// Who may prove that they are somebody, and when.
+/// The limits on attempts at passwords, secrets and registrations.
 pub(crate) struct LoginAdmission {
     pub(crate) passwords: Arc<RateLimiter>,
-    /// Of secrets that are no account's: who guesses logins keeps no operator out.
+    /// The limiter for secrets without an account. It is separate, so guesses at logins do not lock
+    /// the operator out.
     pub(crate) secrets: Arc<RateLimiter>,
     registrations: Arc<RateLimiter>,
     pub(crate) hash_permits: Arc<FairSemaphore<PeerNetwork>>,
-    /// Has the key of the digests, which never leaves it.
+    /// The random key of the digests, which never leaves this type.
     digests: RandomState,
 }
 
-/// Why a login has not come to its end.
+/// The reasons why a login did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     #[error(transparent)]
@@ -48,7 +49,8 @@ impl From<LoginError> for ApiError {
 }
 
 impl LoginAdmission {
-    /// As many passwords are hashed at a time as there are cores: each takes tens of megabytes.
+    /// Creates the limiters. At most `cores` passwords are hashed at the same time: each hash takes
+    /// tens of megabytes.
     pub(crate) fn new(cores: usize) -> Self {
         Self {
             passwords: RateLimiter::new(RateLimit::PER_NETWORK),
@@ -59,17 +61,17 @@ impl LoginAdmission {
         }
     }
 
-    /// Notes that a device of this account was here.
+    /// Records that a device of this account was used from this address.
     pub(crate) fn record_use(&self, login: &Login, address: IpAddr) {
         self.passwords.record_known_network(login, PeerNetwork::from_address(address));
     }
 
-    /// Counts an account that somebody makes.
+    /// Counts a registration of an account, or refuses it.
     pub(crate) fn begin_registration(&self, address: IpAddr) -> Result<(), TooManyAttempts> {
         self.registrations.count(PeerNetwork::from_address(address), clock::now_ms())
     }
 
-    /// The permit of an attempt at a password or a token.
+    /// Waits for the permit of an attempt at a password or a token.
     pub(crate) async fn acquire_permit(
         &self,
         attempt: &LoginAttempt,
@@ -90,7 +92,7 @@ impl LoginAdmission {
         })
     }
 
-    /// Counts a failed attempt; others may have to wait for it.
+    /// Counts a failed attempt and pauses its lanes.
     pub(crate) fn fail(&self, attempt: LoginAttempt) {
         for (lane, pause) in attempt.fail() {
             self.hash_permits.pause(lane, pause);

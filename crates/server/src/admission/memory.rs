@@ -1,15 +1,15 @@
-//! Room in memory for what clients make the server hold: bodies as they arrive, answers until they
-//! have left.
+//! A memory budget for the data that clients make the server hold: bodies as they arrive, and
+//! responses until they have been sent.
 //!
-//! Every byte is counted three times: against its account, if it is known, against its network,
-//! and against the whole. What a request promises to send takes room in its account's share
-//! alone, so that the account's own requests wait for each other; the room of others it takes only
-//! as it arrives.
+//! Every byte is counted three times: against its account, if it is known, against its network, and
+//! against the total. The promised size of a request is reserved only in its account's share, so
+//! that the account's own requests wait for each other; it counts against the other shares only as
+//! it arrives.
 //!
 //! # Invariants
-//! - All rooms together have at most the bytes that were given to [`MemoryBudget::new`].
+//! - All reservations together have at most the bytes that were given to [`MemoryBudget::new`].
 //! - One account has at most an eighth of them, and one network half.
-//! - Nobody who holds something waits for more for longer than [`GROWTH_WAIT_MAX`]: of those who
+//! - A request that holds memory waits for more for at most [`GROWTH_WAIT_MAX`]: of requests that
 //!   keep each other waiting, some give up.
 
 use std::net::IpAddr;
@@ -29,18 +29,21 @@ use crate::error::OverloadError;
 const SHARES_OF_ACCOUNT: usize = 8;
 const SHARES_OF_NETWORK: usize = 2;
 
-/// How long a request waits for its first room: half as long as a device waits for an answer.
+/// The time that a request waits for its first memory: half as long as a device waits for a
+/// response.
 const WAIT_MAX: Duration = Duration::from_mins(1);
 const GROWTH_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// A page is there as messages, then encoded, which for JSON takes a third more, both for a moment.
+/// The memory of a page relative to its size: it briefly exists both as messages and encoded, which
+/// takes a third more in JSON.
 const PAGE_COST: usize = 3;
-/// Of a message, beside its contents: its timestamp, pointers, the syntax around it.
+/// The memory of a message apart from its content: its timestamp, pointers and the syntax around
+/// it.
 pub const MESSAGE_BYTES: usize = 128;
 
 const BUSY: OverloadError = OverloadError::Busy("too many requests are in progress");
 
-/// What there is room for. Counted in KiB.
+/// The memory that can be reserved, counted in KiB.
 pub(crate) struct MemoryBudget {
     total: Arc<Semaphore>,
     total_size: usize,
@@ -48,7 +51,7 @@ pub(crate) struct MemoryBudget {
     accounts: KeyedSemaphores<AccountId>,
 }
 
-/// On whose account bytes are held.
+/// The network and the account against which bytes count.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryOwner {
     network: PeerNetwork,
@@ -56,26 +59,27 @@ pub struct MemoryOwner {
 }
 
 impl MemoryOwner {
-    /// Somebody who has proven nothing yet.
+    /// Creates an owner for a client that has not authenticated.
     pub fn anonymous(address: IpAddr) -> Self {
         Self { network: PeerNetwork::from_address(address), account: None }
     }
 
-    /// A device of an account.
+    /// Creates an owner for a device of an account.
     pub fn for_account(account: AccountId, address: IpAddr) -> Self {
         Self { network: PeerNetwork::from_address(address), account: Some(account) }
     }
 }
 
-/// Room that somebody has; given back when it is dropped.
+/// Reserved memory, which is released when this is dropped.
 pub struct MemoryReservation {
-    /// Of the whole, of the network.
+    /// The shares in the network and in the total.
     common: [ReservationShare; 2],
-    /// Of the account. It may have more than the others: what is promised.
+    /// The share in the account. It may be larger than the others, because it covers the promised
+    /// bytes.
     account: Option<ReservationShare>,
 }
 
-/// Room in one of the counts.
+/// Reserved memory in one of the counts.
 struct ReservationShare {
     of: Arc<Semaphore>,
     size: usize,
@@ -93,7 +97,7 @@ impl MemoryBudget {
         }
     }
 
-    /// An empty room.
+    /// Creates a reservation of no bytes.
     pub(crate) fn reservation(&self, holder: MemoryOwner) -> MemoryReservation {
         let part = |of, size| ReservationShare { of, size, held: None };
         let total = part(Arc::clone(&self.total), self.total_size);
@@ -105,7 +109,7 @@ impl MemoryBudget {
 }
 
 impl MemoryReservation {
-    /// Waits until the account has room for what a request promises to send.
+    /// Waits until the account has memory for the bytes that a request promises to send.
     pub(crate) async fn reserve_for_account(&mut self, bytes: usize) -> Result<(), OverloadError> {
         let until = Instant::now() + WAIT_MAX;
         match &mut self.account {
@@ -114,7 +118,7 @@ impl MemoryReservation {
         }
     }
 
-    /// Waits until there is room for so many bytes in all.
+    /// Waits until this many bytes are reserved in all.
     pub async fn grow_to(&mut self, bytes: usize) -> Result<(), OverloadError> {
         let is_first = self.common.iter().all(|part| part.held.is_none());
         let until = Instant::now() + if is_first { WAIT_MAX } else { GROWTH_WAIT_MAX };
@@ -130,8 +134,8 @@ impl MemoryReservation {
         parts.all(|part| part.try_grow_to(kib))
     }
 
-    /// Takes room for a page of messages; returns how many bytes it may have ([`page_bytes`]): the
-    /// most if they are there at once, or else the least, for which it waits.
+    /// Reserves memory for a page of messages and returns its maximum size in bytes
+    /// ([`page_bytes`]): `most` if it is free now, or else `least`, for which this waits.
     pub async fn reserve_page(
         &mut self,
         most: usize,
@@ -145,24 +149,24 @@ impl MemoryReservation {
         Ok(least)
     }
 
-    /// Takes room for a page that has become larger than it might, by its one last message. False
-    /// if there is none now: then [`Self::wait_for_page`], and read it again.
+    /// Reserves memory for a page that its last message has made larger than its limit. Returns
+    /// false if there is not enough now: then call [`Self::wait_for_page`] and read the page again.
     pub(crate) fn try_grow_to_page(&mut self, bytes: usize) -> bool {
         self.try_grow_to(PAGE_COST * bytes)
     }
 
-    /// Waits until there is room for such a page, which is kept meanwhile.
+    /// Waits for memory for such a page while the page stays in memory.
     pub async fn grow_to_page(&mut self, bytes: usize) -> Result<(), OverloadError> {
         self.grow_to(PAGE_COST * bytes).await
     }
 
-    /// Waits until there is room for such a page, and for nothing else.
+    /// Releases all memory, then waits until there is enough for such a page.
     pub(crate) async fn wait_for_page(&mut self, bytes: usize) -> Result<(), OverloadError> {
         self.shrink_to(0);
         self.grow_to(PAGE_COST * bytes).await
     }
 
-    /// Gives back all but so many bytes.
+    /// Releases all but this many bytes.
     fn shrink_to(&mut self, bytes: usize) {
         let kib = to_kib(bytes);
         for part in self.account.iter_mut().chain(&mut self.common) {
@@ -170,14 +174,15 @@ impl MemoryReservation {
         }
     }
 
-    /// Bytes that keep their room until they are dropped, which is when they have been sent.
+    /// Turns the reservation into bytes that keep their memory reserved until they have been sent
+    /// and dropped.
     pub fn into_bytes(mut self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
         self.shrink_to(bytes.as_ref().len());
         Bytes::from_owner(ReservedBytes { bytes, _room: self })
     }
 }
 
-/// What messages take, about.
+/// Returns the approximate memory of messages in bytes.
 pub fn page_bytes(messages: &[Message]) -> usize {
     messages.iter().map(|message| message.content.len() + MESSAGE_BYTES).sum()
 }
@@ -194,7 +199,8 @@ impl<T: AsRef<[u8]>> AsRef<[u8]> for ReservedBytes<T> {
 }
 
 impl ReservationShare {
-    /// What is wanted beyond what is held. What is larger than the whole share takes all of it.
+    /// Returns how much is needed beyond the held memory. A request larger than the share takes all
+    /// of it.
     fn missing(&self, kib: usize) -> u32 {
         let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let missing = kib.min(self.size).saturating_sub(held);
@@ -274,7 +280,7 @@ mod tests {
         promised.reserve_for_account(8 * MIB).await.unwrap();
         assert_eq!(free(&memory), 64);
         assert_eq!(second.reserve_for_account(MIB).await, Err(BUSY), "the account has an eighth");
-        // What arrives then takes no more of the account's.
+        // Arriving bytes then take no more of the account's share.
         promised.grow_to(4 * MIB).await.unwrap();
         assert_eq!(free(&memory), 60);
         drop(promised);

@@ -1,30 +1,31 @@
-//! Whose requests count as one client's, before anybody has proven who they are.
+//! Networks whose requests count as those of one client before it has authenticated.
 
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr};
 
 use accounts::AccountId;
 
-/// An IPv4 address, or what somebody has of IPv6: the first `length` bits of an address, of which
-/// all others are zero in `prefix`.
+/// An IPv4 address, or an IPv6 network: the first `length` bits of an address. All other bits are
+/// zero in `prefix`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum PeerNetwork {
     V4(Ipv4Addr),
     V6 { prefix: u64, length: u8 },
 }
 
-/// How many networks an address is in, one within the other.
+/// The number of networks that contain an address, one within the other.
 const LEVELS: usize = 3;
 
-/// What a site, a home and a subnet have of IPv6, in bits of their prefix.
+/// The prefix lengths of a site, a home and a subnet in IPv6, in bits.
 const LENGTHS: [u8; LEVELS] = [48, 56, 64];
 
-/// For how many clients each of them may count. A /56 is often one customer's, who has 256 subnets
-/// and is not 256 clients; but a hosting provider gives each of its customers one subnet of it.
+/// The number of clients for which each of them may count. A /56 often belongs to one customer, who
+/// has 256 subnets and is not 256 clients; but a hosting provider gives each of its customers one
+/// subnet of it.
 const CLIENTS_COUNTS: [usize; LEVELS] = [16, 4, 1];
 
 impl PeerNetwork {
-    /// The smallest network of an address; of IPv6 that is its /64.
+    /// Returns the smallest network of an address, which is the /64 of an IPv6 address.
     pub(crate) fn from_address(address: IpAddr) -> Self {
         // An IPv4 client of an IPv6 socket has a mapped address, and all of those are in one /64.
         match address.to_canonical() {
@@ -38,15 +39,15 @@ impl PeerNetwork {
     }
 }
 
-/// What requests are counted by, and what it is part of.
+/// A key by which requests are counted, with the wider groups that contain it.
 pub(crate) trait AdmissionGroup: Copy + Eq + Hash + Send + 'static {
-    /// What this is part of, widest first, itself last; at each level itself, if it is part of
-    /// nothing else.
+    /// Returns the groups that contain this key, widest first, itself last. If there is no wider
+    /// group, each level is the key itself.
     fn groups(self) -> [Self; LEVELS] {
         [self; LEVELS]
     }
 
-    /// Each of these once, with the number of clients that it may count for.
+    /// Returns each group once, with the number of clients for which it may count.
     fn distinct_groups(self) -> impl Iterator<Item = (Self, usize)> {
         let groups = self.groups().into_iter().zip(CLIENTS_COUNTS);
         groups.skip_while(move |&(group, clients_count)| group == self && clients_count > 1)
@@ -91,7 +92,8 @@ mod tests {
         assert_eq!(groups("2001:db8:1:bb01::1")[0], site);
         assert_ne!(groups("2001:db8:1:bb01::1")[1], home);
         assert_ne!(groups("2001:db8:2:aa01::1")[0], site);
-        // The widest is not the smallest of another address, though its bits are the same.
+        // The widest group differs from the smallest one of another address, though their bits are
+        // equal.
         assert_ne!(groups("2001:db8:1::1")[2], site);
         assert_eq!(network("2001:db8:1::1").distinct_groups().count(), LEVELS);
         let alone: Vec<_> = network("192.0.2.1").distinct_groups().collect();

@@ -1,8 +1,8 @@
-//! Whose address counts behind proxies.
+//! Finds the client's address of a request that came through proxies.
 //!
-//! A proxy adds the address of whoever it speaks for at the end of `X-Forwarded-For`; what stands
-//! before that, anybody may have written. So the list is read from its end, as long as it is the
-//! word of a proxy that the operator has named.
+//! A proxy appends the address of its client to `X-Forwarded-For`; the part before it may have been
+//! written by anyone. So the list is read from its end, as long as each entry comes from a proxy
+//! that the operator has named.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -13,17 +13,17 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The addresses of proxies: one, or a network in CIDR notation (RFC 4632).
+/// The address of a trusted proxy, or a network of them in CIDR notation (RFC 4632).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedProxy(IpNet);
 
-/// Why a text names no proxy.
+/// The reasons why a text is not a valid proxy.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InvalidProxy {
-    /// Something else.
+    /// The text is neither an address nor a network.
     #[error("expected an address (127.0.0.1) or a network (10.0.0.0/8)")]
     Malformed,
-    /// Whoever is there could say that they are somebody else.
+    /// The network is so large that all of its clients could forge their addresses.
     #[error(
         "the network is too large: all of its clients could forge their addresses; name your \
          proxy, or a network no larger than 10.0.0.0/8"
@@ -35,7 +35,7 @@ pub enum InvalidProxy {
 const PREFIX_V4_MIN: u8 = 8;
 const PREFIX_V6_MIN: u8 = 7;
 
-/// What proxies add to requests, or some of them.
+/// Headers that proxies add to requests.
 const FORWARDING: [&str; 10] = [
     "forwarded",
     "via",
@@ -49,7 +49,7 @@ const FORWARDING: [&str; 10] = [
     "cf-connecting-ip",
 ];
 
-/// Whether a request says that it came through a proxy, whoever that is.
+/// Whether a request's headers show that it came through a proxy, trusted or not.
 pub(crate) fn is_forwarded(headers: &HeaderMap) -> bool {
     FORWARDING.iter().any(|name| headers.contains_key(*name))
 }
@@ -74,7 +74,7 @@ impl FromStr for TrustedProxy {
     }
 }
 
-/// The proxies that are trusted.
+/// The proxies that the operator trusts.
 pub(crate) struct TrustedProxies {
     trusted: Vec<TrustedProxy>,
     has_warned: AtomicBool,
@@ -90,7 +90,7 @@ impl TrustedProxies {
         self.trusted.iter().any(|proxy| proxy.0.contains(&address))
     }
 
-    /// Who asks, of a request that came over a connection from `peer`.
+    /// Returns the client's address of a request that came over a connection from `peer`.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if !headers.contains_key(FORWARDED_FOR) {
             return peer;
@@ -113,7 +113,7 @@ impl TrustedProxies {
         client
     }
 
-    /// Once: whoever writes such a header could fill the log.
+    /// Warns only once: anyone who sends such a header could otherwise fill the log.
     fn warn(&self, peer: IpAddr) {
         if !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -125,7 +125,7 @@ impl TrustedProxies {
     }
 }
 
-/// As proxies write it: some with a port, and IPv6 in brackets.
+/// Parses an address as proxies write it: some add a port, and IPv6 is in brackets.
 fn address(text: &str) -> Option<IpAddr> {
     let in_brackets = text.strip_prefix('[').and_then(|text| text.split_once(']'));
     let parsed = match in_brackets {

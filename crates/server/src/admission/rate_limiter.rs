@@ -1,35 +1,33 @@
-//! Slows those down who guess passwords, and nobody else.
+//! A rate limiter that slows password guessing down without slowing anyone else.
 //!
 //! Failures are counted for each login and network together, so a stranger's guesses cost the
-//! account's owner nothing; and for each network over all logins. The first few are free. Past them
-//! attempts are slowed: they are made one after the other, in the order of `fair_semaphore.rs`,
-//! with a pause after each that fails, 1 s, 2 s, 4 s … 15 min. Failures are forgiven one by one as
-//! time passes, so that what counts against an attacker's patience does not count against an
-//! office's yearly typos.
+//! account's owner no time; and for each network over all logins. The first few are free. Further
+//! attempts are slowed: they run one after the other, in the order of `fair_semaphore.rs`, with a
+//! pause after each failure, 1 s, 2 s, 4 s … 15 min. Failures are forgiven one by one as time
+//! passes, so an attacker's patience is limited, but an office's yearly typos are not punished.
 //!
-//! An attempt that is not slowed counts as a failure when it begins, and is taken back when it
-//! succeeds; so a hundred at once get no further than a hundred in a row. One that ends untried,
-//! because whoever made it went away or waited too long, is taken back for the login, but not for
-//! the network: waiting in everybody's way is not free. One that is slowed is in nobody's way, and
-//! counts when it fails.
+//! An attempt that is not slowed counts as a failure when it begins, and this is undone when it
+//! succeeds; so a hundred at once get no further than a hundred in a row. If it ends untried
+//! because its client left or waited too long, it is undone for the login but not for the network:
+//! making others wait is not free. A slowed attempt makes no other wait, and counts when it fails.
 //!
-//! A network that an account has been used from, by password or by a device's token, is *known* to
-//! it. There others' failures at other logins slow nobody, and the pause is always the same,
-//! [`KNOWN_PAUSE`].
+//! A network from which an account has been used, by password or by a device's token, is *known* to
+//! it. There, others' failures at other logins slow no attempt down, and the pause is always the
+//! same, [`KNOWN_PAUSE`].
 //!
-//! The counts are in memory only. A restart forgives, and so does a flood of attempts from
-//! [`KEYS_COUNT_MAX`] networks; each costs the attacker a hash to wait for.
+//! The counts are in memory only. A restart forgives all failures, and so does a flood of attempts
+//! from [`KEYS_COUNT_MAX`] networks; each attempt costs the attacker a hash to wait for.
 //!
 //! # Invariants
 //! - At most [`KEYS_COUNT_MAX`] entries of each kind are remembered.
 //! - No lock is held between the beginning of an attempt and its end.
-//! - A clock that was set back makes nobody wait longer than 15 min.
-//! - A login without an account is counted like any other, so a refusal does not tell.
-//! - What is taken back had been counted: no attempt makes failures disappear by ending.
+//! - If the clock is set back, no attempt waits longer than 15 min.
+//! - A login without an account is counted like any other, so a refusal does not reveal whether it
+//!   exists.
+//! - Only counted failures are undone: no attempt removes other failures by ending.
 //!
 //! # Not here
-//! - In which order passwords are hashed, who waits for whom, and when a pause is over →
-//!   `fair_semaphore.rs`.
+//! - The order of password hashes, and the end of a pause → `fair_semaphore.rs`.
 
 use std::hash::Hash;
 use std::num::NonZeroUsize;
@@ -44,21 +42,21 @@ use crate::admission::fair_semaphore::permit_request::AttemptLane;
 use crate::admission::peer_network::{AdmissionGroup, PeerNetwork};
 use crate::error::ApiError;
 
-/// About 15 MB of each kind if all are in use.
+/// The maximum number of entries: about 15 MB of each kind if all are in use.
 const KEYS_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero");
 
-/// After a wrong password from a network that the account knows, past the free ones.
+/// The pause after a wrong password from a network that the account knows, past the free failures.
 pub(crate) const KNOWN_PAUSE: Duration = Duration::from_millis(1_500);
-/// After a wrong password for a login that has failed before, from any network that it does not
-/// know.
+/// The pause after a wrong password for a login that has failed before, from any network that it
+/// does not know.
 const ELSEWHERE_PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_FIRST_MS: u64 = 1_000;
 const PAUSE_MS_MAX: u64 = 15 * 60 * 1_000;
-/// 2¹⁰ s is the first pause over the longest, so more failures than that past the free ones change
+/// A pause of 2¹⁰ s is the first one over the maximum, so more failures past the free ones change
 /// nothing.
 const DOUBLINGS_MAX: u64 = 10;
 
-/// How many failures are free, and how long until one is forgiven.
+/// The number of free failures, and the time until one is forgiven.
 #[derive(Clone, Copy)]
 pub(crate) struct RateLimit {
     free_count: u64,
@@ -66,36 +64,37 @@ pub(crate) struct RateLimit {
 }
 
 impl RateLimit {
-    /// Of one login from one network: 15 attempts at first, whatever the pattern, and then 96 a
-    /// day.
+    /// The limit of one login from one network: 15 attempts at first, whatever the pattern, and
+    /// then 96 a day.
     const PER_LOGIN: Self = Self { free_count: 5, forgive_ms: 15 * 60 * 1_000 };
-    /// Of all logins from one network, which many people may share.
+    /// The limit of all logins from one network, which many people may share.
     pub(crate) const PER_NETWORK: Self = Self { free_count: 20, forgive_ms: 60 * 1_000 };
-    /// Accounts that one network registers: a class in a computer room, but not a dictionary.
+    /// The limit of registrations from one network: a class in a computer room, but not a
+    /// dictionary.
     pub(crate) const PER_REGISTRAR: Self = Self { free_count: 60, forgive_ms: 20 * 1_000 };
 
-    /// Of so many clients together.
+    /// Returns the limit of this many clients together.
     fn times(self, clients_count: usize) -> Self {
         let times = u64::try_from(clients_count).expect("a small number");
         Self { free_count: self.free_count * times, forgive_ms: self.forgive_ms / times }
     }
 }
 
-/// The attempt is refused: how long to wait before the next.
+/// A refusal of an attempt, with the time until the next is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("too many failed attempts; try again in {retry_after_s} s")]
 pub struct TooManyAttempts {
     pub retry_after_s: u64,
 }
 
-/// The failures that are not yet forgiven, and when the last attempt began.
+/// The failures that are not yet forgiven, and the time of the last attempt.
 #[derive(Clone, Copy, Default)]
 struct FailureCount {
     all_forgiven_ms: u64,
     last_ms: u64,
 }
 
-/// A login, `None` for a secret that is no account's; and where it is tried from.
+/// The origin of an attempt: its login (`None` for a secret without an account) and its network.
 pub(crate) type AttemptKey = (Option<Login>, PeerNetwork);
 
 pub(crate) struct RateLimiter {
@@ -105,13 +104,13 @@ pub(crate) struct RateLimiter {
 
 struct FailureCounts {
     by_login: LruCache<AttemptKey, FailureCount>,
-    /// Of each network, and of those that it is part of.
+    /// The failures of each network and of the wider ones around it.
     by_network: LruCache<PeerNetwork, FailureCount>,
     known: LruCache<AttemptKey, ()>,
 }
 
-/// An attempt. Dropped untried, it counts against its network alone, if it was not slowed and the
-/// account does not know the network.
+/// An attempt. If it is dropped untried, it counts only against its network, and only if it was not
+/// slowed and the account does not know the network.
 #[must_use]
 pub(crate) struct LoginAttempt {
     limiter: Arc<RateLimiter>,
@@ -121,9 +120,9 @@ pub(crate) struct LoginAttempt {
     pub(crate) is_known: bool,
     /// Whether there were more failures than are free.
     pub(crate) is_slowed: bool,
-    /// Of this login from this network, before this attempt.
+    /// The failures of this login from this network, before this attempt.
     pub(crate) failures_count: u64,
-    /// In which others wait for it.
+    /// The lanes in which only one attempt runs at a time.
     pub(crate) lanes: Vec<AttemptLane>,
     is_over: bool,
 }
@@ -138,8 +137,8 @@ impl RateLimiter {
         Arc::new(Self { per_network, counts: Mutex::new(counts) })
     }
 
-    /// Begins an attempt. Without a login it is one at a secret that is no account's, and counts
-    /// against the network alone.
+    /// Begins an attempt. If there is no login, it is an attempt at a secret without an account,
+    /// and counts only against the network.
     pub(crate) fn begin(
         self: &Arc<Self>,
         login: Option<&Login>,
@@ -161,7 +160,7 @@ impl RateLimiter {
             }
         }
         drop(counts);
-        // Who has failed before waits for others like them, and for nobody's first attempt.
+        // An origin that has failed before waits for others like it, and for no first attempt.
         let elsewhere = login.filter(|_| !is_known && failures_count > 0);
         lanes.extend(elsewhere.cloned().map(AttemptLane::Elsewhere));
         let (limiter, begun_ms, is_over) = (Arc::clone(self), now_ms, false);
@@ -177,7 +176,7 @@ impl RateLimiter {
         }
     }
 
-    /// Counts something that is not to be done without end, or refuses it.
+    /// Counts an action of a network that must not be repeated without end, or refuses it.
     pub(crate) fn count(&self, network: PeerNetwork, now_ms: u64) -> Result<(), TooManyAttempts> {
         let mut counts = self.counts();
         let pauses = network.distinct_groups().map(|(group, clients_count)| {
@@ -192,7 +191,7 @@ impl RateLimiter {
         Ok(())
     }
 
-    /// Notes that an account was used from here.
+    /// Records that an account was used from this network.
     pub(crate) fn record_known_network(&self, login: &Login, network: PeerNetwork) {
         let origin = (Some(login.clone()), network);
         self.counts().known.put(origin, ());
@@ -204,8 +203,8 @@ impl RateLimiter {
 }
 
 impl FailureCounts {
-    /// The lanes of an origin that has failed more often than is free, or of which a network has;
-    /// each with its pause after a failure of now.
+    /// Returns the lanes of an origin that has, or whose networks have, more failures than are
+    /// free, each with its pause after a failure at this time.
     fn slow(
         &mut self,
         origin: &AttemptKey,
@@ -250,7 +249,7 @@ impl FailureCounts {
         }
     }
 
-    /// Counts nothing for a secret that is no account's.
+    /// Counts a failure of a login. Attempts at secrets without an account are not counted here.
     fn add_to_login(&mut self, origin: &AttemptKey, now_ms: u64) {
         if let (Some(_), _) = origin {
             let failures = look_up(&mut self.by_login, origin, RateLimit::PER_LOGIN, now_ms);
@@ -260,8 +259,8 @@ impl FailureCounts {
 }
 
 impl LoginAttempt {
-    /// It was right. The login is forgiven everything that it failed from here; the network only
-    /// this attempt, or a password of one's own would be a licence to guess others'.
+    /// Records a success. The login is forgiven all failures from this network, but the network
+    /// only this attempt: otherwise a user's own password would allow guessing others'.
     pub(crate) fn succeed(mut self) {
         self.is_over = true;
         let mut counts = self.limiter.counts();
@@ -270,13 +269,13 @@ impl LoginAttempt {
         counts.known.put(self.origin.clone(), ());
     }
 
-    /// It could not be tried, and that is the server's fault: nothing is counted.
+    /// Cancels an attempt that could not be tried because of the server, without counting it.
     pub(crate) fn cancel(self) {
         self.take_back_network(&mut self.limiter.counts());
     }
 
-    /// It was wrong: what was not counted when it began is counted now. Returns the lanes in which
-    /// nobody may follow for a while.
+    /// Records a failure, which is counted now if it was not when it began. Returns the lanes that
+    /// must be paused, with their pauses.
     pub(crate) fn fail(mut self) -> Vec<(AttemptLane, Duration)> {
         self.is_over = true;
         let (_, network) = &self.origin;
@@ -294,7 +293,7 @@ impl LoginAttempt {
         pauses
     }
 
-    /// What was counted when it began.
+    /// Undoes the network's count from the beginning of the attempt.
     fn take_back_network(&self, counts: &mut FailureCounts) {
         if self.is_known || self.is_slowed {
             return;
@@ -319,8 +318,8 @@ impl Drop for LoginAttempt {
     }
 }
 
-/// The present failures of a key. What a clock set back has put into the future is corrected for
-/// good, or the wait would begin again at each look.
+/// Returns the current failures of a key. Times in the future, from before a clock was set back,
+/// are corrected permanently; otherwise the wait would begin again at each call.
 fn look_up<K: Hash + Eq>(
     failures: &mut LruCache<K, FailureCount>,
     key: &K,
@@ -333,7 +332,7 @@ fn look_up<K: Hash + Eq>(
 }
 
 impl FailureCount {
-    /// The same, with no more failures than make a difference, and none in the future.
+    /// Limits the failures to those that make a difference, and the times to the past.
     fn as_of(self, limit: RateLimit, now_ms: u64) -> Self {
         let count_max = limit.free_count + DOUBLINGS_MAX;
         Self {
@@ -350,14 +349,14 @@ impl FailureCount {
         self.count(limit, now_ms) >= limit.free_count
     }
 
-    /// The pause after a failure, if there were more than are free.
+    /// Returns the pause after a failure if there were more failures than are free.
     fn pause_after(self, limit: RateLimit, now_ms: u64) -> Option<Duration> {
         let doublings = self.count(limit, now_ms).checked_sub(limit.free_count)?;
         let pause_ms = (PAUSE_FIRST_MS << doublings.min(DOUBLINGS_MAX)).min(PAUSE_MS_MAX);
         Some(Duration::from_millis(pause_ms))
     }
 
-    /// What is left of that pause.
+    /// Returns the rest of that pause.
     fn pause_ms(self, limit: RateLimit, now_ms: u64) -> u64 {
         let pause = self.pause_after(limit, now_ms).unwrap_or_default();
         let pause_ms = u64::try_from(pause.as_millis()).expect("at most 15 min");

@@ -1,9 +1,9 @@
-//! The rest of a body, which nobody has read when its request is refused.
+//! Reads the unread rest of a body when its request is refused.
 //!
-//! A client that is refused in the midst of its body still finds the answer, because the server goes
-//! on listening for a moment (`http/socket.rs`). Through a proxy it may lose the answer: those that
-//! are written in Go, like Caddy, pass it on and close the client's connection half a second later.
-//! So what comes from a proxy is read to its end before the answer leaves.
+//! A client that is refused in the middle of its body still receives the response, because the
+//! server keeps reading for a moment (`http/socket.rs`). Through a proxy it may lose the response:
+//! proxies written in Go, like Caddy, pass it on and close the client's connection half a second
+//! later. So a body from a proxy is read to its end before the response leaves.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -18,11 +18,12 @@ use tokio::sync::oneshot;
 
 use crate::admission::body::{BodyLimits, IncomingBody};
 
-/// Gets the body of a request when whoever was to read it drops it.
+/// Receives the body of a request when its reader drops it.
 pub(crate) struct UnreadBody(oneshot::Receiver<Body>);
 
 impl UnreadBody {
-    /// `None` if the client sends its body only when it is asked for it (RFC 9110, 10.1.1).
+    /// Splits the body off. Returns `None` if the client waits for a go-ahead before it sends its
+    /// body (RFC 9110, 10.1.1).
     pub(crate) fn split_from(request: Request) -> (Request, Option<Self>) {
         if request.headers().contains_key(EXPECT) {
             return (request, None);
@@ -32,7 +33,7 @@ impl UnreadBody {
         (request.map(lend), Some(Self(rest)))
     }
 
-    /// Reads it, within limits, and keeps nothing.
+    /// Reads and discards the rest of the body, within limits.
     pub(crate) async fn discard(mut self, limits: BodyLimits) {
         let Ok(body) = self.0.try_recv() else { return };
         let mut body = IncomingBody::new(body, limits);
@@ -40,7 +41,7 @@ impl UnreadBody {
     }
 }
 
-/// A body that is given back when it is dropped.
+/// A body that returns to its [`UnreadBody`] when it is dropped.
 struct BorrowedBody {
     body: Body,
     back: Option<oneshot::Sender<Body>>,
@@ -69,7 +70,7 @@ impl HttpBody for BorrowedBody {
 impl Drop for BorrowedBody {
     fn drop(&mut self) {
         if let Some(back) = self.back.take() {
-            // The request may be gone.
+            // The receiver may be gone with its request.
             drop(back.send(std::mem::take(&mut self.body)));
         }
     }

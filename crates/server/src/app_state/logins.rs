@@ -1,7 +1,7 @@
-//! Work that hashes passwords, each when it gets its permit, and what a failed attempt costs.
+//! Work that hashes passwords: it runs once it has a permit, and failed attempts are counted.
 //!
 //! # Not here
-//! - Who gets a permit when → `crate::admission::logins`.
+//! - The order of permits → `crate::admission::logins`.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,11 +16,12 @@ use crate::app_state::AppState;
 use crate::blocking::run_low_priority;
 use crate::error::{ApiError, OverloadError};
 
-/// Named in operators' fail2ban filters (`docs/operating/access.md`), wherever the code is.
+/// The log target that operators' fail2ban filters name (`docs/operating/access.md`). It stays the
+/// same even if the code moves.
 const LOG_TARGET: &str = "server::admission::logins";
 
 impl AppState {
-    /// What is done at a login of which only the password is asked.
+    /// Checks a login's password and unlocks the account.
     pub(crate) fn unlock(
         &self,
         login: &Login,
@@ -29,7 +30,7 @@ impl AppState {
         self.accounts.unlock(login, password)
     }
 
-    /// Runs work that shows whether a login's password is right, when it gets its permit.
+    /// Waits for a permit, then runs work that shows whether a login's password is right.
     pub(crate) async fn log_in<T, F>(
         self: &Arc<Self>,
         login: Login,
@@ -46,7 +47,8 @@ impl AppState {
         let permit = self.logins.acquire_permit(&attempt, &password).await?;
         let app = Arc::clone(self);
         let worked = run_low_priority(move || {
-            // Kept by the work, not by the request, which may be gone long before.
+            // The work holds the permit and the attempt: the request may be gone long before it
+            // ends.
             let worked = work(&app, &login, &password);
             match &worked {
                 Ok(_) => attempt.succeed(),
@@ -66,7 +68,7 @@ impl AppState {
         Ok(worked.await??)
     }
 
-    /// Runs work that hashes the password of somebody who has proven who they are.
+    /// Waits for a permit, then runs work that hashes the password of an authenticated user.
     pub(crate) async fn hash_for_authenticated<T, F>(
         self: &Arc<Self>,
         address: IpAddr,
@@ -79,7 +81,8 @@ impl AppState {
         self.run_with_permit(PermitRequest::known(PeerNetwork::from_address(address)), work).await
     }
 
-    /// Runs work that makes an account: after everybody who has one.
+    /// Waits for a permit, then runs work that creates an account. Requests of existing accounts
+    /// go first.
     pub(crate) async fn hash_for_registration<T, F>(
         self: &Arc<Self>,
         address: IpAddr,
@@ -112,7 +115,7 @@ impl AppState {
         .await
     }
 
-    /// Whether this is the admin token. Guesses are slowed by network.
+    /// Checks whether a text is the admin token. Guesses are slowed down by network.
     pub(crate) async fn is_operator(&self, token: &str, address: IpAddr) -> Result<bool, ApiError> {
         let network = PeerNetwork::from_address(address);
         let attempt = self.logins.secrets.begin(None, network, clock::now_ms());

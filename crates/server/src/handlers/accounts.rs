@@ -1,4 +1,4 @@
-//! `/v1/accounts`: making an account, changing its password.
+//! `/v1/accounts`: creates accounts and changes their passwords.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ async fn add(
     let added = app.hash_for_registration(address, move |app| {
         let unlocked = app.accounts.add(&login, &password, clock::now_ms())?;
         if let Err(error) = app.vaults.open(&unlocked) {
-            // A refused request leaves no account behind.
+            // A refused request must not leave an account behind.
             app.accounts.remove(&login)?;
             return Err(error.into());
         }
@@ -59,7 +59,7 @@ async fn add(
     Ok(ApiResponse::created(encoding, &AccountResponse { login: added.await?? }))
 }
 
-/// Where registration is open, anybody may make a few accounts, and the operator any number.
+/// Allows anyone to create a few accounts while registration is open, and the operator any number.
 async fn check_registration(
     app: &AppState,
     bearer: &BearerToken,
@@ -100,7 +100,7 @@ async fn change_password(
     let PasswordRequest { login, password, new_password, revoke_others } = request;
     let (old, new) = (Password::parse(password), Password::parse(new_password)?);
     let login = Login::parse(&login)?;
-    // No account has a password that is none: to the caller it is just a wrong one.
+    // No account has an invalid password, so to the caller it is just a wrong one.
     let old = old.or(Err(ApiError::from_code(ErrorCode::WrongPassword)))?;
     if revoke_others {
         let staying = requesting_device(&app, &bearer, &login).await?;
@@ -123,7 +123,7 @@ async fn change_password(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The device that asks, which is one of this login's.
+/// Returns the device that sends the request, if any. It must belong to this login.
 async fn requesting_device(
     app: &Arc<AppState>,
     bearer: &BearerToken,

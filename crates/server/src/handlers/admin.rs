@@ -1,10 +1,10 @@
-//! `/v1/admin`: what the operator's page asks for, and maintenance on demand. JSON alone.
+//! `/v1/admin`: the calls of the operator's page, and maintenance on demand. Only JSON is used.
 //!
 //! # Invariants
-//! - Every call but the one that says whether there is one wants the admin token; where the
-//!   server has none, nobody is let in.
-//! - Nothing of the users' content leaves here, and no device's name.
-//! - No vault is opened: of closed ones is told what the file system knows.
+//! - Every call except `status` requires the admin token. If the server has none, it refuses them
+//!   all.
+//! - No response contains user content or device names.
+//! - No vault is opened: closed vaults are described only by what the file system reports.
 
 mod accounts;
 mod maintenance;

@@ -1,7 +1,6 @@
-//! `/v1/devices`: registering, listing and revoking devices.
+//! `/v1/devices`: registers, lists and revokes devices.
 //!
-//! The accounts know which devices there are; the vault knows what they are called and how far they
-//! have synced.
+//! The accounts file lists the devices; the vault stores their names and how far they have synced.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,17 +63,17 @@ async fn register(
         blocking(move || register_by_token(&app, &token)).await?
     } else {
         let login = Login::parse(&login)?;
-        // No account has a password that is none: to the caller it is just a wrong one.
+        // No account has an invalid password, so to the caller it is just a wrong one.
         let password = Password::parse(password);
         let password = password.or(Err(ApiError::from_code(ErrorCode::WrongPassword)))?;
         let unlocked = app.log_in(login, password, address, AppState::unlock).await?;
         let app = Arc::clone(&app);
-        // Removed since it was unlocked.
+        // The code if the account is removed after it was unlocked.
         let gone = ErrorCode::WrongPassword;
         blocking(move || register_unlocked(&app, &unlocked, None, gone)).await?
     };
-    // The row in the vault comes second: without it the device has no name, without the other it
-    // has no access.
+    // The row in the vault comes second: without it, the device only lacks a name; without the row
+    // in the accounts file, it would lack access.
     let id = registered.device_id.clone();
     let (cursor, unsent_count, last_seen_ms, created_ms) = (0, 0, 0, clock::now_ms());
     vault
@@ -97,13 +96,13 @@ async fn register(
     ))
 }
 
-/// A device, the vault with its messages, and their encryption mode.
+/// A registered device, the vault with its messages, and their encryption mode.
 type DeviceRegistration = (DeviceCredentials, Vault, Option<crdt::EncryptionMode>);
 
 fn register_by_token(app: &AppState, token: &DeviceToken) -> Result<DeviceRegistration, ApiError> {
     let session = app.accounts.authenticate(token)?;
     let unlocked = app.accounts.unlock_by_token(token)?;
-    // Revoked since it was authenticated.
+    // The code if the device is revoked after it was authenticated.
     let gone = ErrorCode::InvalidToken;
     register_unlocked(app, &unlocked, Some(&session.device_id), gone)
 }
@@ -114,7 +113,7 @@ fn register_unlocked(
     registered_by: Option<&DeviceId>,
     gone: ErrorCode,
 ) -> Result<DeviceRegistration, ApiError> {
-    // Before there is a device that could ask for it.
+    // Open the vault before a device exists that could request it.
     app.vaults.open(unlocked)?;
     let registered = match app.accounts.register(unlocked, registered_by, clock::now_ms()) {
         Err(accounts::Error::NotFound) => Err(ApiError::from_code(gone)),
@@ -137,14 +136,14 @@ async fn list(
     encoding: BodyEncoding,
     device: AuthenticatedDevice,
 ) -> Result<ApiResponse, ApiError> {
-    // The state second: no device has fetched more than there is.
+    // Read the vault's summary after the devices, so that no device's cursor is past the vault's.
     let known = encryption::account_devices(&app, &device).await?;
     let AuthenticatedDevice { session, vault, .. } = device;
     let VaultSummary { cursor, fingerprint, .. } = vault.summary().await?;
     let mut known_by_id: HashMap<_, _> = known.into_iter().map(|c| (c.id.clone(), c)).collect();
     let rows = blocking(move || Ok(app.accounts.devices(session.account)?)).await?;
     let devices = rows.into_iter().map(|row| {
-        // A device whose registration has not come as far as the vault has done nothing yet.
+        // The vault does not know a device yet whose registration is still in progress.
         let known = known_by_id.remove(&row.device_id);
         let of_cursor = known.as_ref().map_or(0, |known| known.cursor);
         DeviceInfo {
@@ -163,7 +162,7 @@ async fn list(
     ))
 }
 
-/// What the vault knows of a device.
+/// Converts the vault's row of a device. The accounts file provides the other fields.
 fn to_wire(known: sync_store::VaultDevice) -> DeviceInfo {
     DeviceInfo {
         name: known.name,
@@ -189,7 +188,7 @@ async fn revoke(
     device: AuthenticatedDevice,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, ApiError> {
-    // What is no text is no device's name.
+    // A path that is not UTF-8 cannot be a device id.
     let Ok(Path(id)) = id else { return Err(ApiError::from_code(ErrorCode::NotFound)) };
     let account = device.session.account;
     let subscribers = Arc::clone(&app.subscribers);

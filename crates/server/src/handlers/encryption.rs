@@ -1,10 +1,11 @@
-//! `/v1/sync/e2ee`, and the encryption mode of an account's messages wherever messages pass.
+//! `/v1/sync/e2ee`, and checks of the encryption mode for all requests that carry messages.
 //!
 //! # Invariants
-//! - All messages of a set have one encryption mode, as far as the server can know: what an e2ee set
-//!   takes says that it is sealed with the account's key. Whether it is, only a device can find out.
+//! - All messages of a set have one encryption mode, as far as the server can see: an e2ee set
+//!   accepts only messages that name the account's key. Only a device can check that they are
+//!   sealed with it.
 //! - A plain push is acknowledged only if the account was still plain when it was stored, so a
-//!   device that turns the account to end-to-end encryption misses nothing that was acknowledged.
+//!   device that enables end-to-end encryption misses no acknowledged message.
 
 use std::sync::Arc;
 
@@ -83,7 +84,7 @@ async fn enable_e2ee(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The encryption mode that a request names.
+/// Parses the encryption mode that a request names.
 pub(super) fn parse_encryption_mode(key_id: &[u8]) -> Result<EncryptionMode, ApiError> {
     let mode = EncryptionMode::from_bytes(key_id);
     mode.ok_or_else(|| {
@@ -91,8 +92,8 @@ pub(super) fn parse_encryption_mode(key_id: &[u8]) -> Result<EncryptionMode, Api
     })
 }
 
-/// Refuses what is to be stored and has another encryption mode than the account's messages, whose
-/// mode it is from here on if they had none.
+/// Refuses a write whose encryption mode differs from that of the account's messages. If the
+/// account has no mode yet, this sets it.
 pub(super) async fn check_mode_before_store(
     app: &Arc<AppState>,
     device: &AuthenticatedDevice,
@@ -111,7 +112,8 @@ pub(super) async fn check_mode_before_store(
     if of_account == mode && !set.is_in_plain() { Ok(()) } else { Err(mismatch(Some(of_account))) }
 }
 
-/// Refuses contents that do not begin as this encryption mode asks, if they are to be sealed.
+/// Refuses contents that do not begin with the key id of this encryption mode, if it is
+/// end-to-end.
 pub(super) fn check_contents<'a>(
     mode: EncryptionMode,
     mut messages: impl Iterator<Item = &'a Message>,
@@ -124,8 +126,8 @@ pub(super) fn check_contents<'a>(
     Err(ApiError::new(ErrorCode::EncryptionMismatch, message))
 }
 
-/// The same for plain messages that were stored meanwhile: of an account that has turned to
-/// end-to-end encryption the device keeps them, and sends them sealed.
+/// Refuses a plain push if the account enabled end-to-end encryption while it was stored. The
+/// device then keeps the messages and sends them sealed.
 pub(super) async fn check_mode_after_store(
     app: &Arc<AppState>,
     device: &AuthenticatedDevice,
@@ -150,8 +152,8 @@ fn mismatch(mode: Option<EncryptionMode>) -> ApiError {
     ApiError::new(ErrorCode::EncryptionMismatch, message)
 }
 
-/// What the vaults know of the account's devices. Of those that read the plain set, while this one
-/// is in the sealed one, no sequence number means anything here.
+/// Returns the vaults' rows of the account's devices. If this device uses the e2ee set, sequence
+/// numbers of devices in the plain set have no meaning, so their cursors are 0.
 pub(super) async fn account_devices(
     app: &Arc<AppState>,
     device: &AuthenticatedDevice,
@@ -168,7 +170,7 @@ pub(super) async fn account_devices(
     Ok(known)
 }
 
-/// The account's own vault.
+/// Opens the account's own vault.
 async fn open_own(app: &Arc<AppState>, device: &AuthenticatedDevice) -> Result<Vault, ApiError> {
     let (app, token, own) = (Arc::clone(app), device.token.clone(), device.session.vault.clone());
     blocking(move || {
@@ -178,8 +180,8 @@ async fn open_own(app: &Arc<AppState>, device: &AuthenticatedDevice) -> Result<V
     .await
 }
 
-/// Removes the plain messages of an account that has turned to end-to-end encryption, if no device
-/// reads them any more.
+/// Removes the plain messages of an account that enabled end-to-end encryption, if no device reads
+/// them any more.
 pub(super) async fn clear_plain(
     app: &Arc<AppState>,
     device: &AuthenticatedDevice,
@@ -193,7 +195,7 @@ pub(super) async fn clear_plain(
         return Ok(());
     }
     let plain = open_own(app, device).await?;
-    // A gateway may keep a record there.
+    // A gateway may keep its state there.
     plain.clear(Arc::new(|record, _| Ok(record.to_vec()))).await?;
     let known = plain.devices().await?.into_iter().map(|client| client.id);
     plain.remove_devices(known.collect()).await?;

@@ -1,10 +1,10 @@
-//! `/v1/sync/erase`: contents that say less take the place of others, for good.
+//! `/v1/sync/erase`: permanently replaces contents with reduced ones.
 //!
 //! # Invariants
-//! - It takes the account's password beside a device's token: who has stolen a device erases
-//!   nothing.
-//! - The server cannot tell what a content says: a device takes another content for a message that
-//!   it knows only if that says less (`replica`, `ingest.rs`).
+//! - The request needs the account's password in addition to a device's token: a stolen device
+//!   cannot erase data.
+//! - The server cannot read contents. A device accepts another content for a message that it knows
+//!   only if the new one is a reduction of the old one (`replica`, `ingest.rs`).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ async fn erase(
 ) -> Result<ApiResponse, ApiError> {
     app.check_disk()?;
     let count_max = app.config.messages_count_max;
-    // The room is kept until everything is stored.
+    // The memory stays reserved until everything is stored.
     let decoded = blocking(move || EraseRequestBody::from(body, count_max)).await?;
     let EraseRequestBody { mode, erasures, password, _room } = decoded;
     prove(&app, &device, address, password).await?;
@@ -73,7 +73,7 @@ async fn erase(
     ))
 }
 
-/// What a request says.
+/// The decoded and checked body of a request.
 struct EraseRequestBody {
     mode: EncryptionMode,
     erasures: Vec<MessageErasure>,
@@ -109,14 +109,14 @@ fn check(erasure: protocol::WireErasure) -> Result<MessageErasure, ApiError> {
     Ok(MessageErasure { message, hash: u128::from_be_bytes(hash) })
 }
 
-/// That whoever asks knows the password of the device's account.
+/// Checks that the client knows the password of the device's account.
 async fn prove(
     app: &Arc<AppState>,
     device: &AuthenticatedDevice,
     address: IpAddr,
     password: Zeroizing<String>,
 ) -> Result<(), ApiError> {
-    // No account has a password that is none: to the caller it is just a wrong one.
+    // No account has an invalid password, so to the caller it is just a wrong one.
     let password = Password::parse(password.to_string())
         .or(Err(ApiError::from_code(ErrorCode::WrongPassword)))?;
     app.log_in(device.session.login.clone(), password, address, AppState::unlock).await?;

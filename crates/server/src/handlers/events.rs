@@ -1,15 +1,15 @@
-//! `/v1/sync/events`: tells a device that its vault has something new.
+//! `/v1/sync/events`: notifies a device when its vault has new messages.
 //!
 //! # Invariants
-//! - The first event says how the vault stands; what is stored after that is heard, once or
-//!   together with what came later.
-//! - Before each event and each keep-alive the device is looked up: a revoked one hears nothing
-//!   more. Revoking over HTTP makes every subscriber of the account look at once; revoking on the
-//!   data directory ends the stream within [`KEEP_ALIVE`].
+//! - The first event contains the vault's current state. Each later change of the state is sent,
+//!   alone or merged with later ones.
+//! - Before each event and each keep-alive, the device is looked up: a revoked device receives no
+//!   further events. A revocation over HTTP makes every subscriber of the account check at once; a
+//!   revocation in the data directory ends the stream within [`KEEP_ALIVE`].
 //! - A subscriber holds neither its token nor its vault.
 //!
 //! # Not here
-//! - A device that takes nothing of what it is sent → `http/socket.rs`.
+//! - Devices that do not read what they are sent → `http/socket.rs`.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -37,11 +37,12 @@ use crate::http::openapi::{TOKEN, error_responses};
 use crate::http::peer::RequestPeer;
 use crate::subscribers::{MessageSetKey, Subscriber};
 
-/// Less than the minute after which proxies and routers forget a connection that says nothing.
+/// The interval of keep-alives: less than the minute after which proxies and routers drop a silent
+/// connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
-/// A comment, which no reader of events sees.
+/// An empty SSE comment, which event readers ignore.
 const COMMENT: &[u8] = b":\n\n";
-/// Tells nginx to pass on what it gets at once.
+/// A header that makes nginx pass on data at once.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
@@ -69,8 +70,8 @@ async fn events(
     device: AuthenticatedDevice,
 ) -> Result<Response, ApiError> {
     let AuthenticatedDevice { session, vault, .. } = device;
-    // Listens first: what is stored before the state is read is in it, and what is stored after it
-    // is heard.
+    // Subscribe first: a push before the state is read is part of it, and a later push causes an
+    // update.
     let listener = app.subscribers.subscribe(MessageSetKey::for_session(&session), address).await?;
     let state = vault.summary().await?;
     let first = VaultState::new(state.cursor, state.fingerprint).to_event().into();
@@ -84,17 +85,17 @@ async fn events(
     Ok((headers, axum::body::Body::new(body)).into_response())
 }
 
-/// A listener between two events.
+/// A subscription between two events.
 struct EventSubscription {
     app: Arc<AppState>,
     listener: Subscriber,
     session: DeviceSession,
-    /// The newest sequence number that it has been told of.
+    /// The newest cursor that was sent to the device.
     told_cursor: u64,
 }
 
 impl EventSubscription {
-    /// Waits for what is to be sent next; `None` is the end.
+    /// Waits for the next bytes to send. Returns `None` at the end.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         let heard = tokio::time::timeout(KEEP_ALIVE, self.listener.hear()).await;
         let is_over = matches!(heard, Ok(None));
@@ -110,8 +111,8 @@ impl EventSubscription {
         Some((bytes, self))
     }
 
-    /// Whether the device may still listen to this set. If the accounts cannot be read, it may ask
-    /// again.
+    /// Checks whether the device may still subscribe to this set. If the accounts cannot be read,
+    /// the stream ends and the device may reconnect.
     async fn may_listen(&self) -> bool {
         let (app, client) = (Arc::clone(&self.app), self.session.device_id.clone());
         let is_e2ee = self.session.message_set.e2ee_vault.is_some();
@@ -128,13 +129,13 @@ impl EventSubscription {
     }
 }
 
-/// The body of the answer.
+/// The body of the response.
 struct EventStreamBody {
     first: Option<Bytes>,
     next: NextEvent,
 }
 
-/// What is sent next, and who waits for what comes after it.
+/// A future of the next bytes and of the subscription that continues after them.
 type NextEvent = Pin<Box<dyn Future<Output = Option<(Bytes, EventSubscription)>> + Send>>;
 
 impl Body for EventStreamBody {

@@ -1,4 +1,4 @@
-//! For operators and visitors: liveness, readiness, metrics, the front page.
+//! Calls for operators and visitors: liveness, readiness, metrics and the front page.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::http::extract::ObserverAuth;
 use crate::http::openapi::{OPERATOR, error_responses};
 use crate::metrics::readiness::Readiness;
 
-/// The text format's version that Prometheus asks for.
+/// The content type with the version of the text format that Prometheus requests.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4";
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {

@@ -1,7 +1,7 @@
-//! The text of `/metrics`: what is counted as it happens, and what is looked up when somebody asks.
+//! Renders the text of `/metrics`: counters, and values that are read at each scrape.
 //!
 //! # Not here
-//! - Counting → `crate::metrics`. Who may ask → `health.rs`.
+//! - Counting → `crate::metrics`. Access → `health.rs`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::app_state::AppState;
 use crate::metrics::readiness::Readiness;
 use crate::metrics::{UPKEEP_INTERVAL, vaults};
 
-/// Asks the file system for the size of each open vault's WAL.
+/// Renders all metrics. This reads the size of each open vault's WAL from the file system.
 pub(crate) fn render(app: &AppState) -> String {
     let metrics = &app.metrics;
     metrics.set("warren_open_databases", app.databases.open_count());

@@ -1,7 +1,7 @@
-//! `/v1/sync/reconcile`: one round of finding out where two sets differ.
+//! `/v1/sync/reconcile`: compares ranges of two sets in one round of set reconciliation.
 //!
 //! # Invariants
-//! - As many comparisons run as there are cores: each may read a whole vault.
+//! - At most as many comparisons run as there are cores, because each may read a whole vault.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::http::extract::{AuthenticatedDevice, BodyEncoding, RawBody, check_cou
 use crate::http::openapi::{BODY, TOKEN, error_responses};
 use crate::http::response::ApiResponse;
 
-/// Claims of one request. A device's own requests have at most some 70,000.
+/// The maximum number of claims in one request. Requests of devices have at most about 70,000.
 const CLAIMS_COUNT_MAX: usize = 100_000;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {

@@ -1,9 +1,9 @@
-//! `/v1/sync`: pushing messages, pulling what arrived after a cursor, streaming everything.
+//! `/v1/sync`: pushes messages, pulls those after a cursor, and streams all of them.
 //!
 //! # Invariants
-//! - A push is answered when what it stored is on the disk; what is refused stores nothing.
-//! - A pull holds one page in memory, a stream at most [`STREAM_PAGES_MAX`] + 2. Each has its room,
-//!   until it has been sent.
+//! - A push is acknowledged once its messages are on the disk; a refused push stores none of them.
+//! - A pull holds one page in memory, a stream at most [`STREAM_PAGES_MAX`] + 2. Each page has a
+//!   memory reservation until it has been sent.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,21 +38,22 @@ use crate::http::response::{ApiResponse, to_json};
 use crate::http::stream_body::{self, StreamAborted};
 use crate::subscribers::MessageSetKey;
 
-/// Messages in an answer when the request does not say: about a megabyte of ordinary changes.
+/// The number of messages in a response if the request names no limit: about a megabyte of
+/// ordinary changes.
 const LIMIT_DEFAULT: usize = 10_000;
 
-/// Bytes of a page where there is little room.
+/// The size of a page in bytes when memory is short.
 pub(super) const PAGE_BYTES_MIN: usize = 1 << 20;
-/// Bytes of one page of a stream, also where there is little room, and how many pages may wait for
-/// the network.
+/// The size of a stream's page in bytes (at most, and when memory is short), and the number of
+/// pages that may wait for the network.
 const STREAM_PAGE_BYTES_MAX: usize = 256 << 10;
 const STREAM_PAGE_BYTES_MIN: usize = 64 << 10;
 const STREAM_PAGES_MAX: usize = 1;
-/// More changes has no device that it could send.
+/// The maximum number of unsent changes that a device may report; no device can have more.
 const UNSENT_COUNT_MAX: u64 = 1 << 40;
 
 pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
-    // Levels above the fastest cost more time than they save on any but the slowest links.
+    // Higher levels cost more time than they save, except on the slowest links.
     let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
     OpenApiRouter::new()
         .routes(routes!(push, pull))
@@ -91,7 +92,7 @@ async fn push(
     app.check_disk()?;
     let now_ms = clock::now_ms();
     let messages_count_max = app.config.messages_count_max;
-    // The room is kept until everything is stored.
+    // The memory stays reserved until everything is stored.
     let set_id = device.session.message_set.id;
     let decode = move || decode(body, messages_count_max, set_id);
     let (mode, batch, _room) = blocking(decode).await?;
@@ -121,7 +122,7 @@ pub(super) fn to_answer(stored: &StoreOutcome, set_id: u64, now_ms: u64) -> Push
     }
 }
 
-/// Everything that takes the processor's time, not the disk's.
+/// Decodes and checks a push: the part that uses the processor and not the disk.
 fn decode(
     body: RawBody,
     messages_count_max: usize,
@@ -154,8 +155,9 @@ pub(super) fn check(message: WireMessage) -> Result<crdt::Message, ApiError> {
     message.ok_or_else(|| ApiError::from_code(ErrorCode::InvalidTimestamp))
 }
 
-/// Refuses what is further ahead than this clock and the vault's newest message explain: whatever
-/// was accepted once can be followed (`docs/reference/formats/1-timestamp.md`).
+/// Refuses timestamps that are further ahead than this clock and the vault's newest message
+/// explain. Devices must be able to continue after any accepted timestamp
+/// (`docs/reference/formats/1-timestamp.md`).
 async fn check_drift(
     device: &AuthenticatedDevice,
     batch: &MessageBatch,
@@ -189,7 +191,7 @@ struct PullQuery {
     unsent_count: Option<u64>,
 }
 
-/// One spelling only, as everywhere.
+/// Parses a node id. Only the canonical spelling is accepted, as everywhere.
 fn canonical_node_id<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<NodeId>, D::Error> {
@@ -243,16 +245,16 @@ async fn pull(
     .await
 }
 
-/// How much of what arrived after a cursor is read.
+/// Limits of a page of messages after a cursor.
 struct PageLimits {
     cursor: u64,
     count_max: usize,
-    /// Bytes of contents, and how many of them where there is little room.
+    /// The maximum size of the contents in bytes; `bytes_min` applies when memory is short.
     bytes_max: usize,
     bytes_min: usize,
 }
 
-/// A page, with the room that it takes.
+/// Reads a page and reserves the memory that it needs.
 async fn read(
     app: &AppState,
     device: &AuthenticatedDevice,
@@ -269,7 +271,7 @@ async fn read(
         if reservation.try_grow_to_page(bytes) {
             return Ok((page, reservation));
         }
-        // Its last message is very long.
+        // The page's last message is very long.
         drop(page);
         reservation.wait_for_page(bytes).await?;
     }
@@ -340,7 +342,7 @@ async fn full(
     Ok((headers, stream_body::body_from_channel(receiver)).into_response())
 }
 
-/// Sends page after page, until the end or until nobody listens.
+/// Sends pages until the end, or until the client is gone.
 async fn send_pages(
     app: Arc<AppState>,
     device: Arc<AuthenticatedDevice>,
@@ -360,7 +362,7 @@ async fn send_pages(
             }
             StreamAborted
         });
-        // At the end, and also after it broke, there is nothing more to read.
+        // After the end or an error, there is no further page to read.
         cursor = page.as_ref().map_or(u64::MAX, |(_, last)| *last);
         let is_sent = sender.send(page.map(|(bytes, _)| bytes)).await.is_ok();
         if !is_sent || cursor >= cursors.end {

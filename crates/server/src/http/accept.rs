@@ -1,11 +1,10 @@
-//! The accept loop: connections within their limit, and an orderly end.
+//! The accept loop: limits the connections and stops in an orderly way.
 //!
 //! # Invariants
-//! - At most `connections_max` connections are open, and as many of a network as is its share. A
-//!   further one takes the place of another, or is refused and closed at once
-//!   (`admission/connections.rs`).
-//! - After `shutdown` no connection and no further request is taken; those under way are answered,
-//!   for at most [`SHUTDOWN_MAX`].
+//! - At most `connections_max` connections are open, and of each network at most its share. A
+//!   further one replaces another, or is refused and closed at once (`admission/connections.rs`).
+//! - After `shutdown`, no connection and no further request is accepted; running requests are
+//!   answered, for at most [`SHUTDOWN_MAX`].
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -36,25 +35,27 @@ use crate::admission::connections::{
 use crate::app_state::AppState;
 use crate::gateway::GatewayPeer;
 
-/// Less than the 30 seconds that orchestrators wait before they kill.
+/// The time for running requests at a shutdown: less than the 30 s after which orchestrators kill
+/// the process.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(25);
-/// After an accept that failed for want of file descriptors, some may have come back.
+/// The pause after an accept that failed for lack of file descriptors, until some may be free
+/// again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// A head with a token, and whatever proxies add to it.
+/// The maximum size of a head: enough for a token and the headers that proxies add.
 const HEAD_BYTES_MAX: usize = 16 << 10;
-/// What is read of a connection before somebody asks for it, and gathered before it is written.
+/// The bytes of a connection that are read ahead, and collected before they are written.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
-/// For a connection for which there is no place. It has not been read, so this may be lost on the
-/// way.
+/// The response to a connection that gets no permit. The connection has not been read from, so the
+/// response may be lost on the way.
 const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     content-type: application/json\r\nconnection: close\r\ncontent-length: 67\r\n\r\n\
     {\"error\":{\"code\":\"busy\",\"message\":\"too many connections are open\"}}";
 
-/// A socket, and what answers on it.
+/// A listening socket and the router for its requests.
 pub(crate) struct HttpListener {
     pub(crate) socket: TcpListener,
     pub(crate) router: Router,
-    /// A connection closes if in this time no head arrives.
+    /// The time after which a connection closes if no head arrives.
     pub(crate) idle_max: Duration,
 }
 
@@ -77,7 +78,7 @@ pub(crate) async fn serve(
         match accepted {
             Ok(NewConnection { stream, place: None, .. }) => {
                 if app.tls.is_none() {
-                    // It takes what fits its buffer, which is new, or it has gone.
+                    // The new socket's buffer has space for all of it, unless the client has gone.
                     drop(stream.try_write(TOO_MANY_CONNECTIONS));
                 }
                 app.metrics.record_refused_connection();
@@ -121,11 +122,11 @@ pub(crate) async fn serve(
     }
 }
 
-/// A connection that came.
+/// A new connection.
 struct NewConnection {
     stream: TcpStream,
     peer: IpAddr,
-    /// If there is one for it.
+    /// The permit, if the connection gets one.
     place: Option<ConnectionPermit>,
 }
 
@@ -136,7 +137,7 @@ async fn accept(socket: &TcpListener, app: &AppState) -> std::io::Result<NewConn
     Ok(NewConnection { stream, peer, place })
 }
 
-/// One connection, and what answers on it.
+/// One connection and the router for its requests.
 struct HttpConnection {
     http: http1::Builder,
     watcher: Watcher,
@@ -149,13 +150,13 @@ struct HttpConnection {
 type ConnectionError = Box<dyn Error + Send + Sync>;
 
 impl HttpConnection {
-    /// Answers requests until it closes.
+    /// Answers requests until the connection closes.
     async fn answer(
         self,
         stream: TcpStream,
         handshake_max: Duration,
     ) -> Result<(), ConnectionError> {
-        // It may have gone before it was accepted.
+        // The client may have gone before its connection was accepted.
         socket::prepare(&stream)?;
         let is_refused = Arc::new(AtomicBool::new(false));
         let socket = ClientSocket::new(stream, Arc::clone(&is_refused));

@@ -1,11 +1,10 @@
-//! Which other origins' pages may call the API.
+//! Cross-origin rules: the other origins whose pages may call the API.
 //!
-//! A page shows its device's token in a header of its own, and there are no cookies: a page that
-//! has no token can do no more than any other program. Nothing is allowed unless it is named, all
-//! the same.
+//! A page sends its device's token in a header, and there are no cookies: a page without a token
+//! can do no more than any other program. Still, only named origins are allowed.
 //!
 //! # Not here
-//! - Actual's apps, which any page may be → `actual`.
+//! - Rules for Actual's apps, which allow any page → `actual`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,14 +13,14 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, ORIGIN, RETRY_AFTER};
 use axum::http::{HeaderValue, Method, Uri};
 use tower_http::cors::{AllowOrigin, Any, CorsLayer};
 
-/// How long a browser may keep a preflight's answer; Chromium keeps none for longer.
+/// The time for which a browser may cache a preflight response. Chromium's own maximum is the same.
 const KEPT_MAX: Duration = Duration::from_hours(2);
 
-/// An origin as browsers write it: `https://app.example`, or `*` for all of them.
+/// An origin as browsers write it: `https://app.example`, or `*` for all origins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedOrigin(HeaderValue);
 
-/// Why a text is no origin.
+/// The error for a text that is not a valid origin.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "expected a scheme and a host as browsers send them (https://app.example, \
@@ -40,7 +39,7 @@ impl FromStr for AllowedOrigin {
     }
 }
 
-/// As browsers write the origin of a URL.
+/// Returns the origin of a URL as browsers write it.
 fn normalize_origin(url: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     let (scheme, host) = (uri.scheme_str()?, uri.host()?.to_ascii_lowercase());
@@ -51,7 +50,8 @@ fn normalize_origin(url: &str) -> Option<String> {
     (!host.contains('*')).then(|| format!("{scheme}://{host}{port}"))
 }
 
-/// The layer that answers preflights and marks answers, if any origin is allowed.
+/// Returns the layer that answers preflights and adds headers to responses, if any origin is
+/// allowed.
 pub(crate) fn layer(allowed: &[AllowedOrigin]) -> Option<CorsLayer> {
     if allowed.is_empty() {
         return None;

@@ -1,8 +1,9 @@
-//! What handlers take from a request: who asks, in which encoding, with which body.
+//! Extractors for handlers: the authenticated client, the encoding and the body of a request.
 //!
 //! # Invariants
-//! - A body is read within its limits, and counts as its device's or else as its network's.
-//! - A token is checked against the accounts at every request: revoking takes effect at once.
+//! - A body is read within its limits, and counts against its device or else against its network.
+//! - A token is checked against the accounts at every request, so a revocation takes effect at
+//!   once.
 
 use std::sync::Arc;
 
@@ -26,11 +27,11 @@ use crate::app_state::AppState;
 use crate::blocking::blocking;
 use crate::error::ApiError;
 
-/// Bytes of a body that carries no messages: the longest login, password and name take two
-/// thousand.
+/// The maximum size of a body without messages: the longest login, password and name need two
+/// thousand bytes.
 const FORM_BYTES_MAX: usize = 64 << 10;
 
-/// How a body is written.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyEncoding {
     Json,
@@ -38,8 +39,8 @@ pub(crate) enum BodyEncoding {
 }
 
 impl BodyEncoding {
-    /// What the answer should be in: JSON unless protobuf is asked for, as a message or as a
-    /// sequence.
+    /// Returns the encoding of the response: JSON unless protobuf is requested, as a message or as
+    /// a sequence.
     pub(crate) fn from_accept(headers: &HeaderMap) -> Self {
         let mut ranges = text(headers, &ACCEPT).split(',').map(essence);
         let is_protobuf =
@@ -68,7 +69,7 @@ impl<S: Sync> FromRequestParts<S> for BodyEncoding {
     }
 }
 
-/// `Authorization: Bearer …`, unchecked. `None` if there is none.
+/// The token of `Authorization: Bearer …`, unchecked. It is `None` if the header is missing.
 pub(crate) struct BearerToken(Option<Zeroizing<String>>);
 
 impl BearerToken {
@@ -76,7 +77,7 @@ impl BearerToken {
         self.0.as_ref().map(|text| text.as_str())
     }
 
-    /// As a device's token.
+    /// Parses the text as a device token.
     pub(crate) fn token(&self) -> Result<DeviceToken, ApiError> {
         Ok(DeviceToken::parse(self.text().unwrap_or_default())?)
     }
@@ -96,7 +97,7 @@ impl<S: Sync> FromRequestParts<S> for BearerToken {
     }
 }
 
-/// The operator, who has shown their token.
+/// Proof that the request has the admin token.
 pub(crate) struct OperatorAuth;
 
 impl FromRequestParts<Arc<AppState>> for OperatorAuth {
@@ -107,7 +108,7 @@ impl FromRequestParts<Arc<AppState>> for OperatorAuth {
             return Err(ApiError::from_code(ErrorCode::AdminDisabled));
         }
         let bearer = BearerToken::from_request_parts(parts, app).await?;
-        // Who sends none does not guess.
+        // A missing token is not counted as a login attempt.
         let token = bearer.text().ok_or(ApiError::from_code(ErrorCode::InvalidToken))?;
         if app.is_operator(token, peer(&parts.extensions).address).await? {
             Ok(Self)
@@ -117,8 +118,9 @@ impl FromRequestParts<Arc<AppState>> for OperatorAuth {
     }
 }
 
-/// Who may see how the server is: the operator, or where nobody has said who that is, whoever is on
-/// this machine and asks without a proxy. A proxy on this machine asks from here, too, for anybody.
+/// Proof that the client may see the server's state: it is the operator, or, if the server has no
+/// admin token, a client on this machine without a proxy. A proxy on this machine also connects
+/// from here, on behalf of anyone.
 pub(crate) struct ObserverAuth;
 
 impl FromRequestParts<Arc<AppState>> for ObserverAuth {
@@ -134,17 +136,17 @@ impl FromRequestParts<Arc<AppState>> for ObserverAuth {
     }
 }
 
-/// A device that has shown its token, and the vault with its messages, open.
+/// A device that is authenticated by its token, and the opened vault with its messages.
 pub(crate) struct AuthenticatedDevice {
     pub(crate) session: DeviceSession,
     pub(crate) vault: Vault,
     pub(crate) token: DeviceToken,
-    /// On whose account its answers are held.
+    /// The owner of the memory for the device's requests and responses.
     pub(crate) holder: MemoryOwner,
 }
 
 impl AuthenticatedDevice {
-    /// That it was here.
+    /// Returns the activity to record for this request.
     pub(crate) fn activity(&self, now_ms: u64) -> DeviceActivity {
         DeviceActivity {
             device: self.session.device_id.clone(),
@@ -178,7 +180,7 @@ impl FromRequestParts<Arc<AppState>> for AuthenticatedDevice {
     }
 }
 
-/// A body that carries messages, not yet decoded: that takes more than a moment.
+/// A body with messages. It is not decoded yet, because decoding takes more than a moment.
 pub(crate) struct RawBody {
     encoding: BodyEncoding,
     bytes: Bytes,
@@ -186,29 +188,29 @@ pub(crate) struct RawBody {
 }
 
 impl RawBody {
-    /// Refuses a list that is too long before it is decoded: on the wire an item may take two
-    /// bytes, in memory it takes at least 56.
+    /// Refuses a list that is too long before it is decoded: an item may have two bytes in
+    /// protobuf, but needs at least 56 in memory.
     pub(crate) fn check_count(&self, count_max: usize, what: &str) -> Result<(), ApiError> {
         if self.encoding == BodyEncoding::Json {
-            // An item takes no less there than in memory.
+            // In JSON, an item is at least as large as in memory.
             return Ok(());
         }
         check_count(count_items(&self.bytes)?, count_max, what)
     }
 
-    /// What it says, and the room that this takes.
+    /// Decodes the body. Returns the value with the reservation for its memory.
     pub(crate) fn decode<T: DeserializeOwned + prost::Message + Default>(
         self,
     ) -> Result<(T, MemoryReservation), ApiError> {
         let decoded = match self.encoding {
-            // What serde and prost say is about the caller's own bytes.
+            // Texts of serde and prost describe only the caller's own bytes.
             BodyEncoding::Json => serde_json::from_slice(&self.bytes).map_err(|e| malformed(&e)),
             BodyEncoding::Protobuf => T::decode(self.bytes).map_err(|e| malformed(&e)),
         };
         Ok((decoded?, self.reservation))
     }
 
-    /// The same, of which a part is a password.
+    /// Decodes a body like [`Self::decode`] and wipes its bytes, because it contains a password.
     pub(crate) fn decode_and_wipe<T: DeserializeOwned + prost::Message + Default>(
         self,
     ) -> Result<(T, MemoryReservation), ApiError> {
@@ -226,7 +228,7 @@ impl RawBody {
         Ok(Self { encoding, bytes, reservation })
     }
 
-    /// A small one, whose time does not grow.
+    /// Reads a small body, for which the time limit does not grow.
     async fn read_form(request: Request, app: &AppState) -> Result<Self, ApiError> {
         let wait_max = app.config.request_timeout;
         let limits = BodyLimits { bytes_max: FORM_BYTES_MAX, wait_max, is_long: false };
@@ -241,7 +243,7 @@ impl RawBody {
     }
 }
 
-/// What a body says, of which perhaps a part is a password: the body itself is wiped.
+/// Decodes a body and wipes its bytes, because it may contain a password.
 fn decode_and_wipe<T>(
     encoding: BodyEncoding,
     bytes: Bytes,
@@ -254,7 +256,7 @@ fn decode_and_wipe<T>(
     decoded
 }
 
-/// What serde and prost say is about the caller's own bytes.
+/// Decodes a small body. The texts of serde and prost describe only the caller's own bytes.
 fn decode<T: DeserializeOwned + prost::Message + Default>(
     encoding: BodyEncoding,
     bytes: &[u8],
@@ -290,7 +292,7 @@ impl<T: DeserializeOwned + prost::Message + Default> FromRequest<Arc<AppState>> 
     }
 }
 
-/// A small body of a call that takes JSON alone.
+/// A small body of a call that accepts only JSON.
 pub(crate) struct JsonRequestBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for JsonRequestBody<T> {
@@ -317,7 +319,7 @@ pub(crate) fn check_count(count: usize, count_max: usize, what: &str) -> Result<
     Err(ApiError::new(ErrorCode::TooLarge, message))
 }
 
-/// Counts the items of a protobuf message whose one field is a list.
+/// Counts the items of a protobuf message whose field 1 is a list.
 fn count_items(mut body: &[u8]) -> Result<usize, ApiError> {
     let mut count = 0;
     while !body.is_empty() {
@@ -333,12 +335,12 @@ pub(crate) fn malformed(error: &dyn std::error::Error) -> ApiError {
     ApiError::new(ErrorCode::Malformed, error.to_string())
 }
 
-/// A header's value; empty if it is missing or not text.
+/// Returns a header's value, or an empty text if it is missing or not text.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// A media type without its parameters.
+/// Returns a media type without its parameters.
 fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }

@@ -1,9 +1,8 @@
-//! The OpenAPI document: made from the routes themselves, completed with what is the same for all
-//! of them.
+//! The OpenAPI document: generated from the routes and completed with the parts common to all.
 //!
 //! # Invariants
-//! - A route is in the document by being a route (`OpenApiRouter`); a test asks the server for
-//!   each.
+//! - Each route is in the document because it is added with `OpenApiRouter`; a test sends a request
+//!   to each.
 //! - The limits in the document are those of the running server.
 
 use std::collections::BTreeMap;
@@ -28,7 +27,7 @@ use super::response::to_json;
 use crate::app_state::AppState;
 use crate::config::{Config, NAME_CHARACTERS_MAX};
 
-/// Why any call may be refused.
+/// Codes with which any call may be refused.
 const ALWAYS: &[ErrorCode] = &[
     ErrorCode::Internal,
     ErrorCode::Malformed,
@@ -37,17 +36,17 @@ const ALWAYS: &[ErrorCode] = &[
     ErrorCode::Unavailable,
     ErrorCode::HostNotAllowed,
 ];
-/// Why a call with a body may be refused.
+/// Codes with which a call with a body may be refused.
 pub(crate) const BODY: &[ErrorCode] =
     &[ErrorCode::Busy, ErrorCode::Timeout, ErrorCode::TooLarge, ErrorCode::UnsupportedMediaType];
-/// Why a call with the admin token may be refused.
+/// Codes with which a call with the admin token may be refused.
 pub(crate) const OPERATOR: &[ErrorCode] =
     &[ErrorCode::AdminDisabled, ErrorCode::InvalidToken, ErrorCode::TooManyAttempts];
-/// Why a call with a device's token may be refused; it opens a vault.
+/// Codes with which a call with a device's token, which opens a vault, may be refused.
 pub(crate) const TOKEN: &[ErrorCode] = &[ErrorCode::Busy, ErrorCode::InvalidToken];
 
-/// `refusals!(Name: GROUP, …, [Code, …])`: the responses that an operation documents beside its
-/// success.
+/// Declares a type with the error responses of an operation: `error_responses!(Name: GROUP, …,
+/// [Code, …])`.
 macro_rules! error_responses {
     ($name:ident: $($group:ident,)* [$($code:ident),*]) => {
         struct $name;
@@ -116,7 +115,7 @@ async fn document(Extension(document): Extension<OpenApiDocument>) -> impl IntoR
     ([(CONTENT_TYPE, HeaderValue::from_static(protocol::JSON))], document.0)
 }
 
-/// The document as it is served.
+/// The serialized document.
 #[derive(Clone)]
 pub(crate) struct OpenApiDocument(Bytes);
 
@@ -140,8 +139,8 @@ impl OpenApiDocument {
     }
 }
 
-/// What a wire type accepts beyond its type: schema, property, keyword, value. A password's length
-/// is in bytes, so a few that the document allows are refused.
+/// Returns rules that types cannot express: schema, property, keyword, value. A password's length
+/// is in bytes, so a few passwords that the document allows are refused.
 fn grammar() -> [(&'static str, &'static str, &'static str, Value); 9] {
     let login = "[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}";
     let timestamp = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z-[0-9A-F]{4}-[0-9a-f]{16}$";
@@ -160,14 +159,14 @@ fn grammar() -> [(&'static str, &'static str, &'static str, Value); 9] {
 
 fn limit_parameters(operation: &mut Value, messages_count_max: &Value) {
     let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
-    // Those of other lists say their own.
+    // Limits of other lists have their own maximum.
     let is_of_messages = |p: &&mut Value| p["name"] == "limit" && p["schema"]["maximum"].is_null();
     for parameter in parameters.into_iter().flatten().filter(is_of_messages) {
         parameter["schema"]["maximum"] = messages_count_max.clone();
     }
 }
 
-/// Whatever is a wire type in JSON is also offered as protobuf; what only operators ask for is none.
+/// Offers wire types also as protobuf. Only operators' calls have none.
 fn offer_protobuf(operation: &mut Value) {
     let is_for_operators = operation["tags"] == json!(["admin"]);
     let is_wire_type = |content: &Value| {
@@ -187,7 +186,7 @@ fn offer_protobuf(operation: &mut Value) {
     responses.values_mut().filter_map(|response| response.get_mut("content")).for_each(offer);
 }
 
-/// One response for each status that these codes have.
+/// Returns one response for each status of these codes.
 pub(crate) fn responses(groups: &[&[ErrorCode]]) -> BTreeMap<String, RefOr<Response>> {
     let mut descriptions: BTreeMap<u16, String> = BTreeMap::new();
     for code in groups.iter().copied().chain([ALWAYS]).flatten() {

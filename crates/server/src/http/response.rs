@@ -1,5 +1,4 @@
-//! How answers leave: bodies in the accepted encoding, refusals as the one error body, each
-//! counted.
+//! Writes responses: bodies in the accepted encoding, refusals as the one error body. Counts each.
 //!
 //! # Invariants
 //! - Every refusal passes through `finish`, which writes its body and, if it is internal, logs it
@@ -30,7 +29,7 @@ use crate::admission::unread_body::UnreadBody;
 use crate::app_state::AppState;
 use crate::error::ApiError;
 
-/// An answer's body, encoded.
+/// A response with an encoded body.
 pub(crate) struct ApiResponse {
     status: StatusCode,
     media_type: &'static str,
@@ -62,7 +61,7 @@ impl ApiResponse {
         Self { status, media_type, body, reservation: None }
     }
 
-    /// The same, which keeps its room until it has been sent.
+    /// Keeps memory reserved until the response has been sent.
     pub(crate) fn with_reservation(self, reservation: MemoryReservation) -> Self {
         Self { reservation: Some(reservation), ..self }
     }
@@ -83,7 +82,7 @@ pub(crate) fn to_json(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).expect("what the server answers has a JSON form")
 }
 
-/// The outermost layer but one: finishes refusals, and counts every answer.
+/// The outermost layer but one: writes refusals and counts every response.
 pub(crate) async fn finish(
     State(app): State<Arc<AppState>>,
     Extension(peer): Extension<RequestPeer>,
@@ -104,7 +103,7 @@ pub(crate) async fn finish(
     let is_refused = (error.is_some() || is_unread) && has_body;
     peer.is_refused.store(is_refused, Ordering::Relaxed);
     if is_refused {
-        // Whatever of it has not been read, nobody will read: the client needs another connection.
+        // The unread rest of the body is never read, so the client needs a new connection.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         if let Some(rest) = rest {
             let wait_max = app.config.request_timeout;
@@ -122,7 +121,7 @@ pub(crate) async fn finish(
     response
 }
 
-/// Refuses what is asked under a name that is not the server's.
+/// Refuses requests for a host name that is not the server's.
 pub(crate) async fn check_host(
     State(hosts): State<Arc<AllowedHosts>>,
     request: Request,
@@ -134,7 +133,7 @@ pub(crate) async fn check_host(
     }
 }
 
-/// Keeps the headers that are there: an `Allow` beside `method_not_allowed`.
+/// Writes an error body and keeps existing headers, such as `Allow` with `method_not_allowed`.
 fn write_error(response: &mut Response, error: &ApiError, encoding: BodyEncoding) {
     let status = error.code.http_status().and_then(|status| StatusCode::from_u16(status).ok());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -153,7 +152,7 @@ fn write_error(response: &mut Response, error: &ApiError, encoding: BodyEncoding
     }
 }
 
-/// For the layer that catches panics: what the panic said goes to the log.
+/// Creates the response of the layer that catches panics. The panic's message goes to the log.
 pub(crate) fn panic_response(panic: Box<dyn Any + Send>) -> Response {
     let text = match panic.downcast::<String>() {
         Ok(text) => *text,

@@ -1,4 +1,4 @@
-//! The routes, with what surrounds every handler.
+//! The router: all routes, and the layers that surround every handler.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::handlers::{
     accounts, admin, devices, encryption, erase, events, health, reconcile, sync,
 };
 
-/// The API, the gateways that are under a path, and where neither is, the site.
+/// Creates the router of the API, of the gateways under a path and, for all other paths, of the
+/// site.
 pub(crate) fn router(
     app: &Arc<AppState>,
     gateways: &[Gateway],
@@ -37,7 +38,7 @@ pub(crate) fn router(
         .merge(openapi::router());
     let (mut calls, mut document) = calls.split_for_parts();
     if let Some(layer) = cors::layer(&app.config.origins) {
-        // Set before the layer, or else it would answer preflights instead.
+        // Set the fallback before the layer; otherwise it would answer preflights.
         calls = calls.method_not_allowed_fallback(response::method_not_allowed).layer(layer);
     }
     let (operation, operation_document) = health::router().split_for_parts();
@@ -56,7 +57,7 @@ pub(crate) fn router(
     gateway::wrap_router(gateways.iter().fold(router, under_path), app, hosts)
 }
 
-/// What no call of the API answers.
+/// Answers requests for which the API has no call.
 pub(crate) async fn answer(State(app): State<Arc<AppState>>, request: Request) -> Response {
     let Some(asset) = app.site.find(request.uri().path()) else {
         return ApiError::from_code(ErrorCode::NotFound).into_response();

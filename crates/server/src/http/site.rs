@@ -1,12 +1,12 @@
-//! The site: files that the program brings along, for browsers, where no call of the API is.
+//! The site: files of the program for browsers, at paths that are not calls of the API.
 //!
 //! # Invariants
-//! - Every answer carries the same policy: nothing from elsewhere is loaded or run, no page frames
-//!   this one, nothing is sent to other origins.
-//! - Only files whose names change with their contents are kept without asking again.
+//! - Every response has the same policy: no page loads or runs content of other origins, is framed,
+//!   or sends data to other origins.
+//! - Only files whose names change with their contents are cached without revalidation.
 //!
 //! # Not here
-//! - What the files are → `web-assets`, or whoever sets the server up.
+//! - The files → `web-assets`, or the program that configures the server.
 
 use std::collections::HashMap;
 
@@ -22,29 +22,30 @@ use bytes::Bytes;
 /// A file of the site.
 #[derive(Clone, Copy, Debug)]
 pub struct Asset {
-    /// Under the server's address, with the slash that it begins with. `index.html` answers for its
+    /// The path below the server's address, with a leading slash. `index.html` also answers for its
     /// folder.
     pub path: &'static str,
     pub bytes: &'static [u8],
-    /// The same in Brotli, where that is worth it.
+    /// The content in Brotli, if that is worth it.
     pub brotli: Option<&'static [u8]>,
-    /// `Content-Type`.
+    /// The value of `Content-Type`.
     pub content_type: &'static str,
-    /// Another one whenever the bytes are others; letters and digits.
+    /// A digest that changes with the content. It consists of letters and digits.
     pub digest: &'static str,
-    /// Whether the path is another one, too, whenever the bytes are others.
+    /// Whether the path, too, changes with the content.
     pub is_immutable: bool,
 }
 
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
-/// Scripts compile the wasm module; the rest is the strictest that lets a page be one.
+/// The content security policy. Scripts compile the wasm module; all else is as strict as a page
+/// allows.
 const CONTENT_POLICY: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; \
      style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'none'; object-src 'none'";
 
-/// What every answer carries.
+/// Headers that every response has.
 const POLICIES: [(HeaderName, &str); 5] = [
     (CONTENT_SECURITY_POLICY, CONTENT_POLICY),
     (OPENER_POLICY, "same-origin"),
@@ -54,10 +55,10 @@ const POLICIES: [(HeaderName, &str); 5] = [
 ];
 
 const ASK_AGAIN: &str = "no-cache";
-/// A year, which is as long as caches keep anything.
+/// A year, the longest time for which caches keep a response.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
-/// Files by their paths.
+/// The files by their paths.
 pub struct StaticSite(HashMap<&'static str, &'static Asset>);
 
 impl StaticSite {
@@ -65,7 +66,7 @@ impl StaticSite {
         Self(assets.iter().map(|asset| (asset.path, asset)).collect())
     }
 
-    /// The file at a path, or the folder's `index.html`.
+    /// Returns the file at a path, or the folder's `index.html`.
     pub fn find(&self, path: &str) -> Option<&'static Asset> {
         let folder = path.strip_suffix('/').unwrap_or(path);
         let index = || self.0.get(format!("{folder}/index.html").as_str());
@@ -74,7 +75,8 @@ impl StaticSite {
 }
 
 impl Asset {
-    /// The file in the encoding that the request accepts, or that the caller has it.
+    /// Returns the file in an encoding that the request accepts, or reports that the client's copy
+    /// is current.
     pub fn answer(&self, request: &HeaderMap) -> Response {
         let brotli = self.brotli.filter(|_| accepts_brotli(request));
         let etag = match brotli {
@@ -107,13 +109,14 @@ impl Asset {
     }
 }
 
-/// The items of a header that is a list, on however many lines.
+/// Returns the items of a list header, which may have several lines.
 fn items(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
     let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
-/// Whether Brotli is named, and not with the weight 0. `*` names it for nobody that can decode it.
+/// Whether the client names Brotli with a weight above 0. `*` does not count: clients that only
+/// send it may not decode Brotli.
 fn accepts_brotli(headers: &HeaderMap) -> bool {
     items(headers, ACCEPT_ENCODING).any(|item| {
         let (coding, weight) = item.split_once(';').unwrap_or((item, ""));
@@ -123,7 +126,7 @@ fn accepts_brotli(headers: &HeaderMap) -> bool {
     })
 }
 
-/// `If-None-Match` compares weakly (RFC 9110 §13.1.2).
+/// Checks `If-None-Match`, which compares weakly (RFC 9110 §13.1.2).
 fn has_etag(headers: &HeaderMap, etag: &str) -> bool {
     items(headers, IF_NONE_MATCH)
         .any(|item| item == "*" || item.strip_prefix("W/").unwrap_or(item) == etag)

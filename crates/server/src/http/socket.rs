@@ -1,17 +1,17 @@
-//! A TCP connection that does not wait for ever on its peer.
+//! A TCP connection that does not wait forever for its peer.
 //!
-//! - A peer that does not take what it is sent is given up after [`STALL_MAX`]: by this file, where
-//!   it is more than the system's buffers hold; by the system ([`prepare`]), where it is less, as
-//!   with a device that listens and has lost its network. Who takes a little now and then is given
-//!   up as well ([`ClientDelay`]).
-//! - What waits to be sent waits here, where it is counted: the system takes no more than
+//! - A peer that does not read what it is sent is dropped after [`STALL_MAX`]: by this file if more
+//!   waits than the system's buffers hold; by the system ([`prepare`]) if less waits, as for a
+//!   subscriber that has lost its network. A peer that reads a little now and then is dropped, too
+//!   ([`ClientDelay`]).
+//! - Data waits to be sent here, where it is counted: the system accepts at most
 //!   [`UNSENT_BYTES_MAX`] of it.
-//! - A peer that was refused may still be sending when the server closes (a body over the limit),
-//!   so it is listened to for a moment. Closed at once, the system would answer its bytes with a
-//!   reset, which on the peer's side destroys the answer before it is read.
+//! - A refused peer may still be sending when the server closes (a body over the limit), so the
+//!   server keeps reading for a moment. If it closed at once, the system would answer the peer's
+//!   bytes with a reset, which destroys the response on the peer's side before it is read.
 //!
 //! # Not here
-//! - Time limits on what arrives → `accept.rs` (heads) and `admission/body.rs`.
+//! - Time limits for received data → `accept.rs` (heads) and `admission/body.rs`.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -27,19 +27,18 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::admission::client_delay::ClientDelay;
 
-/// Longer than a phone's change from one network to another.
+/// The time that a peer may stall: longer than a phone's change from one network to another.
 const STALL_MAX: Duration = Duration::from_millis(STALL_MS_MAX as u64);
 const STALL_MS_MAX: u32 = 30_000;
-/// Enough for the system to fill the network while the server makes more.
+/// Enough for the system to fill the network while the server produces more.
 const UNSENT_BYTES_MAX: u32 = 128 << 10;
-/// A refused peer that has sent nothing for so long is done.
+/// The time of silence after which a refused peer is finished.
 const LINGER_QUIET_MAX: Duration = Duration::from_secs(2);
-/// How long a refused peer is listened to in all, and how much is taken: four bodies of the usual
-/// limit.
+/// The limits of reading from a refused peer, in time and in bytes: four bodies of the usual limit.
 const LINGER_MAX: Duration = Duration::from_secs(10);
 pub(crate) const LINGER_BYTES_MAX: usize = 64 << 20;
 
-/// Small writes leave at once, and a peer that acknowledges none of them is gone.
+/// Sets options so that small writes are sent at once and a peer that acknowledges none is dropped.
 pub(crate) fn prepare(stream: &TcpStream) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -53,15 +52,15 @@ pub(crate) struct ClientSocket {
     stream: TcpStream,
     is_refused: Arc<AtomicBool>,
     stall: StallTimer,
-    /// There once our side is closed.
+    /// The lingering close, once our side is closed.
     linger: Option<LingeringClose>,
 }
 
-/// How long the peer keeps writes waiting.
+/// A timer for the writes that a peer keeps waiting.
 #[derive(Default)]
 struct StallTimer {
     delay: ClientDelay,
-    /// What ends a write that waits.
+    /// The timer that ends a waiting write.
     end: Option<Pin<Box<Sleep>>>,
 }
 
@@ -150,7 +149,7 @@ impl AsyncWrite for ClientSocket {
 }
 
 impl LingeringClose {
-    /// Ready when the peer has closed, or has said nothing for a while, or far too much.
+    /// Is ready when the peer has closed, has been silent for a while, or has sent far too much.
     fn poll(&mut self, stream: &mut TcpStream, context: &mut Context<'_>) -> Poll<()> {
         let mut scratch = [0; 16 << 10];
         loop {

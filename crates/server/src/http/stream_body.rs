@@ -1,4 +1,4 @@
-//! An answer's body that is made while it is sent.
+//! A response body that is produced while it is sent.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
 
-/// The body of what is received, until the channel is closed.
+/// Creates a body from the parts of a channel. It ends when the channel is closed.
 pub fn body_from_channel(receiver: mpsc::Receiver<Result<Bytes, StreamAborted>>) -> Body {
     Body::new(ChannelBody(receiver))
 }
@@ -27,7 +27,7 @@ impl hyper::body::Body for ChannelBody {
     }
 }
 
-/// Tells hyper to close the connection before the end of the body.
+/// An error that makes hyper close the connection before the end of the body.
 #[derive(Debug, thiserror::Error)]
 #[error("the stream was interrupted")]
 pub struct StreamAborted;

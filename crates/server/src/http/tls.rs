@@ -1,8 +1,8 @@
-//! TLS: the certificate that connections are answered with, read anew when its files change.
+//! TLS: the certificate for connections, which is reloaded when its files change.
 //!
 //! # Invariants
-//! - Files that cannot be used leave the certificate that is in use, and are told once.
-//! - The files are looked at once a second at most, and never on an async thread.
+//! - Unusable files leave the current certificate in use and are logged once.
+//! - The files are checked at most once a second, and never on an async thread.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
@@ -21,35 +21,35 @@ use crate::error::{TlsError, TlsFiles};
 
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The certificate that is in use.
+/// A TLS configuration that follows its files.
 pub(crate) struct TlsReloader {
     files: TlsFiles,
     config: RwLock<Arc<ServerConfig>>,
     looked: Mutex<TlsFilesCheck>,
 }
 
-/// What was there when the files were last looked at.
+/// The state of the files at the last check.
 struct TlsFilesCheck {
     at: Instant,
     versions: [Option<FileRevision>; 2],
 }
 
-/// When a file was changed, and its size.
+/// The modification time of a file, and its size.
 type FileRevision = (SystemTime, u64);
 
 impl TlsReloader {
     pub(crate) fn load(files: TlsFiles) -> Result<Self, TlsError> {
-        // Before they are read: what changes meanwhile is read again.
+        // Read the revisions before the files: a later change causes another reload.
         let versions = files.versions();
         let config = RwLock::new(Arc::new(files.read()?));
         Ok(Self { files, config, looked: Mutex::new(TlsFilesCheck { at: clock::now(), versions }) })
     }
 
-    /// What answers a new connection.
+    /// Returns the acceptor for a new connection.
     pub(crate) async fn acceptor(self: &Arc<Self>) -> TlsAcceptor {
         if self.is_time_to_look() {
             let this = Arc::clone(self);
-            // Where the server is stopping, what is there will do.
+            // If the server is stopping, the current certificate is good enough.
             run_blocking(move || this.reload_if_changed()).await.unwrap_or_default();
         }
         let config = self.config.read().expect("no code panics while it holds this lock");
@@ -124,7 +124,7 @@ impl TlsFiles {
     }
 }
 
-/// A handshake took too long.
+/// Returns the error of a handshake that took too long.
 pub(crate) fn timed_out() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "TLS handshake timed out")
 }

@@ -1,4 +1,4 @@
-//! Whether the server does what it is there for: knows its users, and takes their writes.
+//! Readiness: whether the server can authenticate its users and accept their writes.
 
 use accounts::VaultId;
 use serde::Serialize;
@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 
 use crate::app_state::AppState;
 
-/// Of the open vaults, one in so many may recover without the server counting as not ready: a
-/// damaged file of one account is no reason to send everybody else away.
+/// The share of open vaults that may be poisoned while the server counts as ready: one in this
+/// many. A damaged file of one account is no reason to turn all other users away.
 const VAULTS_PER_POISONED: usize = 100;
 
 /// The readiness of the server and its problems.

@@ -1,13 +1,13 @@
-//! What the server counts as plain numbers, since it was started: for the operator's calls, and at
-//! each scrape for the recorder.
+//! The server's counters as plain numbers since its start, for the operator's calls and, at each
+//! scrape, for the recorder.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::clock;
 
-/// Bounds of durations, in milliseconds. From a cached read to a password hash that waited for its
-/// turn.
+/// The bounds of duration buckets in milliseconds: from a cached read to a password hash that
+/// waited for its permit.
 pub(crate) const DURATION_BOUNDS_MS: [f64; 15] = [
     0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 5_000.0, 10_000.0,
     30_000.0,
@@ -21,7 +21,8 @@ pub(crate) struct RequestTotals {
     stored: AtomicU64,
     known: AtomicU64,
     sent: AtomicU64,
-    /// Syncs by how long they took: up to each bound, and longer than all.
+    /// The number of syncs per bucket of their duration: one for each bound, and one for longer
+    /// ones.
     syncs: [AtomicU64; DURATION_BOUNDS_MS.len() + 1],
 }
 
@@ -94,7 +95,7 @@ impl RequestTotals {
     }
 }
 
-/// Whether a request to this route brings or fetches messages: of ours, or of a gateway.
+/// Whether a request to this route sends or fetches messages, in our API or a gateway's.
 fn is_sync(route: &str) -> bool {
     let is_ours = route.starts_with("/v1/sync/") && route != "/v1/sync/events";
     is_ours || route.ends_with("/sync/sync")

@@ -1,9 +1,9 @@
-//! How large the vaults' files are: looked at when somebody asks.
+//! The sizes of the vaults' files, which are read when they are requested.
 //!
 //! # Invariants
-//! - Looking at all files takes at most a twentieth of the time: what took 50 ms is told for a
-//!   second. Those that are open, which are the ones that change, are looked at every time.
-//! - No vault is opened for it.
+//! - A scan's result is cached for 20 × its duration, so scanning uses at most 5 % of the time.
+//!   The sizes of open files, which are the ones that change, are read every time.
+//! - No vault is opened for a scan.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,10 +15,10 @@ use sync_store::{VaultFileSizes, Vaults};
 
 use crate::error::ApiError;
 
-/// How many times longer a look is told than it took.
+/// The time for which a scan is cached, as a multiple of its duration.
 const KEPT_TIMES: u32 = 20;
 
-/// The last look at all files. Asking blocks.
+/// A cache of the last scan of all files. Reading it blocks.
 #[derive(Default)]
 pub(crate) struct VaultSizeCache {
     last: Mutex<Option<Arc<SizeScan>>>,
@@ -26,21 +26,22 @@ pub(crate) struct VaultSizeCache {
 
 struct SizeScan {
     files: HashMap<VaultId, VaultFileSizes>,
-    /// Of all of them.
+    /// The sum of all files' sizes.
     sum: VaultFileSizes,
     at_ms: u64,
     ended: Instant,
     took: Duration,
 }
 
-/// All vaults' files: the open ones as they are, the others as they were at the last look.
+/// The sizes of all vaults' files: current for open ones, from the last scan for the others.
 pub(crate) struct VaultSizes {
     scan: Arc<SizeScan>,
     open: HashMap<VaultId, VaultFileSizes>,
 }
 
 impl VaultSizeCache {
-    /// `None` if vaults have no files of their own. Who asks while another looks waits for them.
+    /// Returns `None` if vaults have no files of their own. Calls during a scan wait for its
+    /// result.
     pub(crate) fn sizes<'a>(
         &self,
         vaults: &Vaults,
@@ -68,7 +69,7 @@ impl VaultSizeCache {
 }
 
 impl VaultSizes {
-    /// `None` for a vault that is not open and was not there at the last look.
+    /// Returns `None` for a vault that is not open and did not exist at the last scan.
     pub(crate) fn get(&self, vault: &VaultId) -> Option<VaultFileSizes> {
         self.open.get(vault).or_else(|| self.scan.files.get(vault)).copied()
     }
@@ -88,13 +89,13 @@ impl VaultSizes {
         }
     }
 
-    /// When the closed ones were looked at, milliseconds since 1970.
+    /// The time of the last scan, in milliseconds since 1970.
     pub(crate) fn at_ms(&self) -> u64 {
         self.scan.at_ms
     }
 }
 
-/// Of files together: their bytes, and the last change.
+/// Sums up the sizes of files; the time is that of the last change.
 pub(crate) fn sum<'a>(sizes: impl Iterator<Item = &'a VaultFileSizes>) -> VaultFileSizes {
     sizes.fold(VaultFileSizes::default(), |sum, sizes| VaultFileSizes {
         file_bytes: sum.file_bytes + sizes.file_bytes,

@@ -1,29 +1,31 @@
-//! How the open vaults' files are, in Prometheus' text format.
+//! Metrics of the open vaults, in Prometheus' text format.
 //!
-//! Written here and not kept by the recorder: a vault that is closed has no series any more.
+//! They are written here and not kept by the recorder, so that a closed vault has no series any
+//! more.
 //!
 //! # Invariants
-//! - A vault is named by its file's name, 32 hex digits that are in nobody's request, never by its
+//! - A vault's label is its file name, 32 hex digits that appear in no request, never its
 //!   account's login.
-//! - However many vaults are open, a metric has at most `SERIES_MAX` series: the worst ones. Sums
-//!   and maxima are over all of them.
+//! - However many vaults are open, a metric has at most `SERIES_MAX` series: those with the
+//!   largest values. Sums and maxima cover all open vaults.
 
 use std::fmt::Write;
 
 use accounts::VaultId;
 use engine::DatabaseHealth;
 
-/// More would be more than anybody looks at, and than a scrape should carry.
+/// The maximum number of series per metric: more would be too many to read, and too large for a
+/// scrape.
 const SERIES_MAX: usize = 100;
 
-/// One figure of a vault.
+/// One metric of a vault.
 struct VaultMetric<T> {
     name: &'static str,
     help: &'static str,
     of: fn(&DatabaseHealth) -> T,
 }
 
-/// What adds up.
+/// The metrics that are summed over all open vaults.
 const SUMS: [VaultMetric<u64>; 5] = [
     VaultMetric {
         name: "file_bytes",
@@ -48,7 +50,7 @@ const SUMS: [VaultMetric<u64>; 5] = [
     },
 ];
 
-/// What each vault is shown with.
+/// The metrics that are shown for single vaults.
 const FIGURES: [VaultMetric<f64>; 3] = [
     VaultMetric {
         name: "fragmentation_ratio",
@@ -67,14 +69,14 @@ const FIGURES: [VaultMetric<f64>; 3] = [
     },
 ];
 
-/// 0 or 1, so its largest value says nothing that the sum does not.
+/// A metric of 0 or 1, whose maximum would add no information to its sum.
 const POISONED: VaultMetric<f64> = VaultMetric {
     name: "poisoned",
     help: "1 if the vault refuses writes until it has recovered from a disk failure.",
     of: |health| f64::from(u8::from(health.is_poisoned)),
 };
 
-/// The metrics of these open vaults.
+/// Returns the metrics of these open vaults as text.
 pub(crate) fn text(vaults: &[(VaultId, DatabaseHealth)]) -> String {
     let mut text = String::new();
     for figure in &SUMS {
@@ -120,7 +122,7 @@ impl VaultMetric<f64> {
         writeln!(text, "# HELP warren_vault_{name} {help} Only vaults with the largest values.")?;
         writeln!(text, "# TYPE warren_vault_{name} gauge")?;
         let mut worst: Vec<_> = vaults.iter().map(|(id, health)| (id, of(health))).collect();
-        // Names last, so that the same vaults are shown from one scrape to the next.
+        // Sort by name last, so that the same vaults appear from one scrape to the next.
         worst.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
         for (id, value) in worst.iter().take(SERIES_MAX) {
             let id = id.as_str();

@@ -1,4 +1,4 @@
-//! Accounts and devices.
+//! Tests of accounts and devices.
 
 use accounts::{Accounts, KdfCost, Login};
 use engine::{Databases, EngineLimits};
@@ -66,7 +66,7 @@ fn devices_are_listed_with_what_is_known_of_them() {
     assert_eq!((&clients[1]["name"], &clients[1]["current"]), (&json!("a device"), &json!(true)));
     assert_eq!((&clients[1]["cursor"], &clients[1]["last_seen_ms"]), (&json!(0), &json!(0)));
     server.get("/v1/sync/delta", &second_token);
-    // The vault's writer takes what comes in order: when this is answered, the pull has been noted.
+    // The vault's writer works in order: when this request is answered, the pull has been recorded.
     server.post("/v1/sync/delta", &token, &push(&[]));
     let list = server.get("/v1/devices", &token).json();
     assert_eq!(list["devices"][1]["cursor"], 2);
@@ -184,7 +184,8 @@ fn failed_logins_are_slowed_down_and_devices_are_not() {
     refused.refused("too_many_attempts");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     server.check_works(&token);
-    // Ada is known here: her attempts wait for each other, and are not refused for eve's.
+    // Ada's network is known: her attempts wait for each other and are not refused because of
+    // eve's.
     for number in 0..6 {
         guess("ada", number).refused("wrong_password");
     }
@@ -197,7 +198,7 @@ fn registrations_are_slowed_and_the_operator_s_are_not() {
     let account = |name: &str| json!({ "login": name, "password": PASSWORD });
     let add =
         |token, number| server.post("/v1/accounts", token, &account(&format!("user{number}")));
-    // A name that is taken counts as well: else they would be found out.
+    // A taken login counts, too; otherwise existing logins could be found out.
     let refused = (0..200).map(|number| add("", number / 2)).find(|answer| answer.status == 429);
     refused.expect("200 are too many").refused("too_many_attempts");
     assert_eq!(add(ADMIN, 1_000).status, 201);
@@ -223,7 +224,7 @@ fn a_new_password_may_end_every_device_but_the_one_that_asks() {
     server.check_works(&token);
     let clients = server.get("/v1/devices", &token).json();
     assert_eq!(clients["devices"].as_array().unwrap().len(), 1);
-    // Without a device's token it ends all of them.
+    // If the request has no device token, it revokes all devices.
     let bob = server.account("bob");
     change(&bob, "the third password", "the fourth password", true).refused("invalid_token");
     server.check_works(&token);

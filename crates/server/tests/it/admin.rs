@@ -1,4 +1,4 @@
-//! What the operator's page asks for.
+//! Tests of the operator's calls.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn guesses_at_the_operator_s_token_are_slowed_and_logins_are_not() {
     let server = RunningServer::new();
     let account = json!({ "login": "ada", "password": PASSWORD });
     assert_eq!(server.post("/v1/accounts", "", &account).status, 201);
-    // Who sends no token does not guess.
+    // A missing token is not counted as a login attempt.
     for _ in 0..50 {
         server.get(CALLS[0], "").refused("invalid_token");
     }
@@ -76,7 +76,7 @@ fn guesses_at_the_operator_s_token_are_slowed_and_logins_are_not() {
     refused.refused("too_many_attempts");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     server.register_device("ada");
-    // The right one waits, too, or guessing would cost nothing.
+    // The right token waits, too; otherwise guessing would cost no time.
     let right = (0..30).map(|_| server.get(CALLS[0], ADMIN)).find(|answer| answer.status != 429);
     assert_eq!(right.unwrap().status, 200);
 }
@@ -111,7 +111,7 @@ fn the_numbers_move_with_what_happens() {
     );
     assert_eq!((moved("/messages/stored_count"), moved("/messages/known_count")), (2, 1));
     assert_eq!((moved("/messages/sent_count"), moved("/syncs/count")), (2, 3));
-    // Those, the account, its device, and the overview itself.
+    // The seven requests include the account, its device and the overview itself.
     assert_eq!((moved("/requests_count"), moved("/failed_requests_count")), (7, 0));
     assert!(
         moved("/transactions/committed_count") >= 5 && moved("/transactions/flushes_count") >= 4
@@ -138,7 +138,7 @@ fn accounts_come_in_parts_in_any_order() {
     let token = server.register_device("bob").1;
     let long = "x".repeat(300_000);
     server.post("/v1/sync/delta", &token, &push(&[(1, &long)]));
-    // What has been written lies in the WAL until then.
+    // The written data stays in the WAL until this call.
     server.post(MAINTAIN, ADMIN, &json!({ "login": "bob" }));
 
     assert_eq!(logins(&accounts(&server, "")), ["ada", "bob", "cyd", "dan"]);
@@ -181,7 +181,7 @@ fn of_an_account_is_told_what_needs_no_key() {
     let unlimited = json!({ "messages_max": null, "bytes_max": null, "devices_max": null });
     assert_eq!(open["limits"], unlimited);
 
-    // After a restart nobody has opened it.
+    // After a restart the vault is closed.
     let server = RunningServer::on(server.stop(), |_| {});
     let list = accounts(&server, "");
     let closed = &list["accounts"][0];
@@ -200,7 +200,7 @@ fn of_an_account_is_told_what_needs_no_key() {
 
 #[test]
 fn maintenance_is_done_now_to_what_is_open() {
-    // None by itself.
+    // No maintenance runs automatically.
     let server = RunningServer::with(|config| config.databases.idle_time = Duration::MAX);
     let [ada, bob] = ["ada", "bob"].map(|login| server.account(login));
     for token in [&ada, &bob] {
@@ -218,7 +218,7 @@ fn maintenance_is_done_now_to_what_is_open() {
     assert!(report["after_bytes"].as_u64() < report["before_bytes"].as_u64(), "{report}");
     assert_eq!((wal_bytes()[0], wal_bytes()[1] > 0), (0, true));
 
-    // With the accounts' file.
+    // This includes the accounts file.
     let report = server.post(MAINTAIN, ADMIN, &json!({})).json();
     let counts =
         json!([report["files_count"], report["truncated_wals_count"], report["failed_count"]]);

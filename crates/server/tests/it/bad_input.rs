@@ -1,4 +1,4 @@
-//! Bad input gets a code of the closed list, and harms neither the server nor anybody else.
+//! Bad input gets a code of the closed list, and harms neither the server nor other users.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! `docs/reference/formats/3-http-api.md` says what the server's own document says.
+//! Compares `docs/reference/formats/3-http-api.md` with the server's own document.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,7 +9,7 @@ use crate::openapi::documented;
 
 const DOCUMENT: &str = include_str!("../../../../docs/reference/formats/3-http-api.md");
 
-/// Each `## METHOD /path` with the text below it.
+/// Returns each `## METHOD /path` with the text below it.
 fn sections() -> impl Iterator<Item = ((String, &'static str), &'static str)> {
     DOCUMENT.split("\n## ").skip(1).filter_map(|section| {
         let (heading, text) = section.split_once('\n').unwrap();
@@ -18,7 +18,7 @@ fn sections() -> impl Iterator<Item = ((String, &'static str), &'static str)> {
     })
 }
 
-/// The words in backticks that are error codes.
+/// Returns the words in backticks that are error codes.
 fn codes(text: &str) -> HashSet<protocol::ErrorCode> {
     text.split('`').filter_map(|word| word.parse().ok()).collect()
 }
@@ -38,7 +38,7 @@ fn every_call_s_errors_are_those_of_the_openapi_document() {
         let responses = responses.as_object().unwrap().values();
         let descriptions: Vec<_> = responses.map(|r| r["description"].as_str().unwrap()).collect();
         let mut expected = codes(&descriptions.join("\n"));
-        // Any call may be refused with these: the page says so once.
+        // The page lists the codes of all calls only once.
         expected.retain(|code| !ALWAYS.contains(code));
         let errors = text.lines().find(|line| line.starts_with("Errors: ")).unwrap_or_default();
         assert_eq!(codes(errors), expected, "{method} {path}");

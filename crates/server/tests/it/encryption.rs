@@ -1,4 +1,5 @@
-//! Plain or sealed: the account says which, once, and may turn from the one to the other.
+//! Tests of encryption modes: the account fixes one, and can change from plain to end-to-end
+//! encrypted.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::{PASSWORD, RunningServer, push, timestamp};
 
 const KEY: &str = "0102030405060708";
 
-/// Messages that their device calls sealed with a key, as their contents do.
+/// Returns messages that their device declares sealed with a key, like their contents.
 fn sealed(key: &str, messages: &[(u64, &str)]) -> Value {
     let head = (0..key.len() / 2).map(|place| &key[place * 2..place * 2 + 2]);
     let head: Vec<u8> = head.map(|digits| u8::from_str_radix(digits, 16).unwrap()).collect();
@@ -30,12 +31,12 @@ fn form(key: &str) -> Value {
     json!({"key_id": key})
 }
 
-/// A request of a device that has all of what it was told of with this page.
+/// Returns a request of a device that has all messages up to this page.
 fn encrypt(key: &str, page: &Value) -> Value {
     json!({"key_id": key, "holds": page["fingerprint"], "start": true})
 }
 
-/// The form, the contents and the cursor that a device pulls.
+/// Returns the encryption mode, the contents and the cursor that a device pulls.
 fn pulled(server: &RunningServer, token: &str) -> (Value, Vec<String>, u64) {
     let page = server.get("/v1/sync/delta", token).json();
     let messages = page["messages"].as_array().unwrap();
@@ -43,7 +44,7 @@ fn pulled(server: &RunningServer, token: &str) -> (Value, Vec<String>, u64) {
     (page["encryption"].clone(), contents.collect(), page["cursor"].as_u64().unwrap())
 }
 
-/// Another device; what it was told.
+/// Registers another device and returns the response.
 fn device(server: &RunningServer, login: &str) -> Value {
     let request = json!({"login": login, "password": PASSWORD, "name": "another"});
     server.post("/v1/devices", "", &request).json()
@@ -53,7 +54,7 @@ fn token(registered: &Value) -> String {
     registered["token"].as_str().unwrap().to_owned()
 }
 
-/// Messages in the account's own vault.
+/// Counts the messages in the account's own vault.
 fn plain_count(data: &Path) -> u64 {
     let databases = std::sync::Arc::new(Databases::start(EngineLimits::default()).unwrap());
     let accounts = Accounts::open(&databases, data, KdfCost::insecure_for_tests(1)).unwrap();
@@ -72,7 +73,7 @@ fn the_first_push_says_the_form_and_pushes_of_another_are_refused() {
     {
         let token = server.account(login);
         assert_eq!(pulled(&server, &token).0, Value::Null);
-        // Nothing is said by sending nothing.
+        // An empty push fixes no encryption mode.
         server.post("/v1/sync/delta", &token, &sealed(others[0], &[])).json();
         assert_eq!(pulled(&server, &token).0, Value::Null);
         server.post("/v1/sync/delta", &token, &sealed(first, &[(1, "a")])).json();
@@ -83,7 +84,7 @@ fn the_first_push_says_the_form_and_pushes_of_another_are_refused() {
         server.post("/v1/sync/delta", &token, &sealed(first, &[(3, "c")])).json();
         let (said, contents, _) = pulled(&server, &token);
         assert_eq!((said, contents.len()), (form(first), 2));
-        // A new device is told when it signs in.
+        // A new device receives the mode when it registers.
         assert_eq!(device(&server, login)["encryption"], form(first));
     }
 }
@@ -98,7 +99,7 @@ fn a_key_id_of_another_length_is_malformed() {
     server.post("/v1/sync/e2ee", &token, &encrypt("", &page)).refused("malformed");
 }
 
-/// What a device that is wrong, or of another program, calls sealed.
+/// Pushes of a faulty device, or of another program's, that declares messages sealed.
 #[test]
 fn a_sealed_set_takes_only_what_says_that_it_is_sealed_with_its_key() {
     let server = RunningServer::new();
@@ -145,7 +146,8 @@ fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader
     let other = encrypt("ffffffffffffffff", &all);
     server.post("/v1/sync/e2ee", &one, &other).refused("encryption_mismatch");
     server.post("/v1/sync/e2ee", &two, &other).refused("encryption_mismatch");
-    // The e2ee set is empty; who has not followed still reads the plain one, and adds nothing.
+    // The e2ee set is empty. A device that has not joined still reads the plain set, but cannot
+    // push to it.
     assert_eq!(pulled(&server, &one), (form(KEY), vec![], 0));
     assert_eq!(pulled(&server, &two).1.len(), 2);
     let page = |token: &str| server.get("/v1/sync/delta", token).json();
@@ -165,10 +167,10 @@ fn an_account_turns_to_encryption_and_its_plain_messages_go_with_the_last_reader
     server.post("/v1/sync/e2ee", &two, &behind).refused("stale_cursor");
     server.post("/v1/sync/e2ee", &two, &follow).done();
     assert_eq!(pulled(&server, &two).1.len(), 2);
-    // A device that is new now begins with the sealed ones.
+    // A new device begins with the e2ee set.
     let four = token(&device(&server, "ada"));
     assert_eq!(pulled(&server, &four).1.len(), 2);
-    // The third reads the plain ones, until it is revoked.
+    // The third device reads the plain messages until it is revoked.
     assert_eq!(pulled(&server, &three).2, 2);
     let names = server.get("/v1/devices", &three).json();
     let own = names["devices"].as_array().unwrap().iter().find(|one| one["current"] == true);
@@ -194,8 +196,8 @@ fn an_account_without_messages_is_encrypted_from_the_beginning() {
     assert_eq!(sent["messages"][0]["content"], pulled(&server, &one).1[0]);
 }
 
-/// A file that was sealed already, before its server was restored from a backup: it has left the
-/// plain set, and need not have all of it.
+/// A file that was sealed before its server was restored from a backup has left the plain set and
+/// need not have all of it.
 #[test]
 fn a_device_that_has_left_the_plain_set_follows_without_it() {
     let server = RunningServer::new();
@@ -210,7 +212,7 @@ fn a_device_that_has_left_the_plain_set_follows_without_it() {
     assert_eq!(pulled(&server, &two), (form(KEY), vec![], 0));
 }
 
-/// A push that is to follow a cursor follows it in the set that the cursor is of.
+/// A push after a cursor must go to the set that the cursor belongs to.
 #[test]
 fn a_cursor_of_another_set_is_behind() {
     let server = RunningServer::new();

@@ -1,4 +1,4 @@
-//! Listening: who hears what, and when a stream ends.
+//! Tests of event streams: which events a subscriber receives, and when its stream ends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{RunningServer, bearer, push};
 
-/// A device that listens.
+/// A device with an open event stream.
 struct EventClient {
     head: String,
     /// Whether the server has ended the stream, rather than the connection under it.
@@ -19,10 +19,10 @@ struct EventClient {
 }
 
 impl EventClient {
-    /// Asks, and reads the answer's head.
+    /// Sends a request and reads the head of the response.
     fn ask(server: &RunningServer, token: &str) -> Self {
         let mut stream = TcpStream::connect(server.address).unwrap();
-        // A test that waits for ever is worse than one that fails.
+        // Without a timeout, the test could hang instead of failing.
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         write!(
             stream,
@@ -39,7 +39,7 @@ impl EventClient {
         Self { head, is_ended: false, reader }
     }
 
-    /// Asks, and is told how the vault stands.
+    /// Subscribes and checks the first event's cursor.
     fn start(server: &RunningServer, token: &str, cursor: u64) -> Self {
         let mut listener = Self::ask(server, token);
         assert!(listener.head.starts_with("HTTP/1.1 200 OK\r\n"), "{}", listener.head);
@@ -48,7 +48,7 @@ impl EventClient {
         listener
     }
 
-    /// The next event; `None` at the end of the stream.
+    /// Reads the next event. Returns `None` at the end of the stream.
     fn next(&mut self) -> Option<Value> {
         let (mut id, mut comments_count) = (None, 0);
         loop {
@@ -56,7 +56,7 @@ impl EventClient {
             if self.reader.read_line(&mut line).unwrap() == 0 {
                 return None;
             }
-            // So many signs of life, and nothing else: it will not come any more.
+            // After this many keep-alives without an event, none will come any more.
             comments_count += u32::from(line == ":\n");
             assert!(comments_count < 3, "neither an event nor the end");
             // The last chunk of the body has no bytes (RFC 9112 §7.1).
@@ -83,7 +83,7 @@ fn what_is_pushed_is_heard_by_the_account_s_devices_and_by_nobody_else() {
     let mut bobs = EventClient::start(&server, &bob, 0);
 
     let stored = server.post("/v1/sync/delta", &phone, &push(&[(1, "a"), (2, "b")])).json();
-    // What is known already is no news.
+    // Known messages cause no event.
     server.post("/v1/sync/delta", &phone, &push(&[(2, "b")]));
     for listener in &mut listeners {
         let heard = listener.next().unwrap();
@@ -94,7 +94,7 @@ fn what_is_pushed_is_heard_by_the_account_s_devices_and_by_nobody_else() {
     for listener in &mut listeners {
         assert_eq!(listener.next().unwrap()["cursor"], 3);
     }
-    // The first that bob hears is his own.
+    // The first event that bob receives is of his own push.
     server.post("/v1/sync/delta", &bob, &push(&[(9, "bob's")]));
     assert_eq!(bobs.next().unwrap()["cursor"], 1);
     EventClient::start(&server, &phone, 3);
@@ -126,7 +126,7 @@ fn a_revoked_device_s_stream_ends_and_the_others_go_on() {
     let mut stays = EventClient::start(&server, &ada, 0);
     assert_eq!(server.delete(&format!("/v1/devices/{phone}"), &ada).status, 204);
     for listener in &mut revoked {
-        // Before it would be looked up anyway, with the next sign of life.
+        // The stream ends before the next keep-alive, which would look the device up anyway.
         let soon = Some(Duration::from_secs(15));
         listener.reader.get_ref().set_read_timeout(soon).unwrap();
         assert_eq!(listener.next(), None);
@@ -175,7 +175,7 @@ fn listeners_are_counted_and_limited_by_account_and_in_all() {
     let metrics = String::from_utf8(server.get("/metrics", crate::ADMIN).body).unwrap();
     assert!(metrics.lines().any(|line| line.starts_with("warren_subscribers ")), "{metrics}");
     drop(held);
-    // The server hears of it from the system.
+    // The server learns from the system that the client has gone.
     while !EventClient::ask(&server, &ada).head.starts_with("HTTP/1.1 200 ") {
         std::thread::yield_now();
     }
@@ -188,7 +188,8 @@ fn listeners_are_counted_and_limited_by_account_and_in_all() {
     server.get("/v1/sync/events", &token).refused("busy");
 }
 
-/// The accounts and two vaults: who listened with theirs open would keep the third out.
+/// Only the accounts and two vaults can be open: a subscriber that kept its vault open would block
+/// the third.
 #[test]
 fn a_listener_keeps_no_vault_open() {
     let server = RunningServer::with(|config| config.databases.open_count_max = 3);

@@ -1,4 +1,4 @@
-//! Every input has a limit, and past it comes a code.
+//! Tests of the limits of all inputs: beyond each, the server responds with a code.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -30,7 +30,7 @@ fn one_message_more_than_the_limit_is_too_many() {
     assert_eq!((answer.status, &answer.json()["stored_count"]), (200, &json!(40_000)));
 }
 
-/// Two bytes each on the wire: decoded, they would take half a gigabyte.
+/// The messages have two bytes each in protobuf; decoded, they would need half a gigabyte.
 #[test]
 fn millions_of_empty_messages_are_counted_before_they_are_decoded() {
     let server = RunningServer::new();
@@ -107,7 +107,7 @@ fn an_account_holds_only_so_much_and_can_be_given_more() {
     assert_eq!(server.get("/v1/sync/delta", &ada).json()["messages"], json!([]));
     server.post("/v1/sync/delta", &bob, &push(&[(1, "a"), (2, "b")]));
 
-    // Another process has its say at the next request.
+    // Changes by another process apply from the next request on.
     let databases = Databases::start(EngineLimits::default()).unwrap();
     let cost = KdfCost::insecure_for_tests(1);
     let accounts = Accounts::open(&databases, server.data.path(), cost).unwrap();
@@ -120,16 +120,16 @@ fn an_account_holds_only_so_much_and_can_be_given_more() {
     server.post("/v1/devices", &ada, &json!({})).refused("quota_exceeded");
     accounts.change_limits(&login, |limits| limits.bytes_max = None).unwrap();
     assert_eq!(server.post("/v1/sync/delta", &ada, &messages).json()["stored_count"], 3);
-    // What is known takes no place, and full vaults are read.
+    // Known messages use no quota, and full vaults can still be read.
     assert_eq!(server.post("/v1/sync/delta", &ada, &messages).json()["known_count"], 3);
     assert_eq!(server.get("/v1/sync/delta", &ada).json()["messages"], messages["messages"]);
     server.post("/v1/sync/delta", &bob, &push(&[(3, "c")])).refused("quota_exceeded");
 }
 
-/// As long as a busy disk may take for the requests that are in time.
+/// The time that requests within their limit may take on a busy disk.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// A connection that speaks byte by byte.
+/// Opens a connection for sending byte by byte.
 fn connect(server: &RunningServer) -> TcpStream {
     let stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
@@ -174,7 +174,7 @@ fn a_slow_head_is_given_up() {
     assert_eq!(server.get("/healthz", "").status, 200);
 }
 
-/// Whether the server has a place for whoever comes now.
+/// Checks whether the server has a permit for a new connection.
 fn has_place(server: &RunningServer) -> bool {
     let mut stream = connect(server);
     let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
@@ -215,7 +215,7 @@ fn a_slow_body_that_comes_through_a_proxy_gives_way_to_others() {
         stream.write_all(head.as_bytes()).unwrap();
         stream
     });
-    // Whose they are, the server knows when it has read their heads.
+    // The server knows the clients of these connections only after reading their heads.
     while !has_place(&server) {
         std::thread::yield_now();
     }

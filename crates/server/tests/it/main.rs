@@ -1,4 +1,4 @@
-//! The server over real sockets.
+//! Tests of the server over real sockets.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -36,7 +36,7 @@ use ureq::{Agent, AsSendBody};
 const PASSWORD: &str = "correct horse battery";
 const ADMIN: &str = "the operator's secret";
 
-/// A server in this process, with a data directory of its own.
+/// A server in this process, with its own data directory.
 struct RunningServer {
     address: SocketAddr,
     agent: Agent,
@@ -76,11 +76,11 @@ impl RunningServer {
             });
         });
         let address = told.recv().unwrap();
-        // A test that waits for ever is worse than one that fails.
+        // Without a timeout, the test could hang instead of failing.
         let agent = Agent::config_builder()
             .http_status_as_error(false)
-            // Less than the shortest `request_timeout` here, after which the server closes idle
-            // connections.
+            // This is less than the shortest `request_timeout` here, after which the server closes
+            // idle connections.
             .max_idle_age(Duration::from_millis(100))
             .timeout_global(Some(Duration::from_mins(1)));
         let agent = Agent::new_with_config(agent.build());
@@ -89,7 +89,7 @@ impl RunningServer {
         server
     }
 
-    /// Stops it, and hands the data directory back.
+    /// Stops the server and returns the data directory.
     fn stop(self) -> TempDir {
         drop(self.agent);
         self.stop.send(()).unwrap();
@@ -123,7 +123,7 @@ impl RunningServer {
         self.send("POST", path, &headers, body)
     }
 
-    /// Sends a request; asserts that the document knows the answer's status.
+    /// Sends a request and asserts that the document has the status of the response.
     fn send(
         &self,
         method: &str,
@@ -136,7 +136,7 @@ impl RunningServer {
         answer
     }
 
-    /// Sends a request, also for what is no call of the API.
+    /// Sends a request, possibly to a path that is not a call of the API.
     fn ask(
         &self,
         method: &str,
@@ -155,14 +155,14 @@ impl RunningServer {
         TestResponse { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    /// Makes an account; returns the token of its first device.
+    /// Creates an account and returns the token of its first device.
     fn account(&self, login: &str) -> String {
         let account = json!({ "login": login, "password": PASSWORD });
         assert_eq!(self.post("/v1/accounts", "", &account).status, 201);
         self.register_device(login).1
     }
 
-    /// Registers a device; returns its id and token.
+    /// Registers a device and returns its id and token.
     fn register_device(&self, login: &str) -> (String, String) {
         let client = json!({ "login": login, "password": PASSWORD, "name": "a device" });
         let answer = self.post("/v1/devices", "", &client);
@@ -170,7 +170,7 @@ impl RunningServer {
         answer.device_credentials()
     }
 
-    /// Pushes one message, and expects that it is stored: the server is well, and so is this user.
+    /// Pushes one message and expects that it is stored, so the server works for this user.
     fn check_works(&self, token: &str) {
         let cursor =
             self.get("/v1/sync/delta?limit=1&cursor=9999999", token).json()["cursor"].clone();
@@ -202,7 +202,7 @@ impl TestResponse {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Asserts that it succeeded, and has nothing to say.
+    /// Asserts that the request succeeded with an empty response.
     #[track_caller]
     fn done(&self) {
         let body = String::from_utf8_lossy(&self.body);
@@ -228,7 +228,7 @@ impl TestResponse {
     }
 }
 
-/// The answers to so many requests that are made at the same time.
+/// Returns the responses to requests that are sent at the same time.
 fn at_once(count: usize, ask: impl Fn(usize) -> TestResponse + Sync) -> Vec<TestResponse> {
     let ask = &ask;
     std::thread::scope(|scope| {
@@ -245,7 +245,7 @@ fn timestamp(millis: u64) -> Timestamp {
     Timestamp::new(millis, 0, NodeId(7)).unwrap()
 }
 
-/// A push request in JSON: times and contents.
+/// Creates a push request in JSON from times and contents.
 fn push(messages: &[(u64, &str)]) -> Value {
     json!({ "messages": messages.iter().map(|(millis, content)| message(*millis, content)).collect::<Vec<_>>() })
 }

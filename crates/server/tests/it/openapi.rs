@@ -1,4 +1,4 @@
-//! The document and the routes are one.
+//! Checks that the OpenAPI document and the routes agree.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::RunningServer;
 
-/// What `docs/reference/formats/3-http-api.md` describes.
+/// The calls that `docs/reference/formats/3-http-api.md` describes.
 const CALLS: &[(&str, &str)] = &[
     ("GET", "/"),
     ("GET", "/healthz"),
@@ -40,8 +40,8 @@ pub(crate) fn documented(openapi: &Value) -> BTreeSet<(String, &str)> {
     calls.collect()
 }
 
-/// Asserts that an answer's status is one that the document tells. While the document itself is
-/// fetched there is none.
+/// Asserts that the document has the status of a response. While the document itself is fetched,
+/// there is none to check against.
 pub(crate) fn check_documented(openapi: &Value, method: &str, path: &str, status: u16) {
     let Some(paths) = openapi["paths"].as_object() else { return };
     let path = path.split('?').next().unwrap();
@@ -90,12 +90,12 @@ fn the_document_names_the_limits_of_this_server() {
     );
 }
 
-/// A keyword put on a property that is not there would make one, with nothing else.
+/// A keyword that is set on a missing property would create one without a type.
 #[test]
 fn every_property_has_a_type() {
     let server = RunningServer::new();
     for (name, schema) in server.openapi["components"]["schemas"].as_object().unwrap() {
-        // A list of words has none.
+        // A schema of an enumeration has no properties.
         for (property, schema) in schema["properties"].as_object().into_iter().flatten() {
             let is_typed = ["type", "$ref", "oneOf"].iter().any(|key| schema.get(key).is_some());
             assert!(is_typed, "{name}.{property}: {schema}");

@@ -1,4 +1,4 @@
-//! What operators see: health, metrics, the front page, stopping, restarting.
+//! Tests of operation: health, metrics, the front page, stopping and restarting.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -149,7 +149,7 @@ fn a_stopping_server_answers_the_push_that_it_has_taken() {
     // The handler is reading the body by then.
     assert_eq!(line, "HTTP/1.1 100 Continue\r\n");
     server.stop.send(()).unwrap();
-    // The subscriber is gone once the server has heard of it.
+    // The listening socket closes once the server has received the signal.
     while TcpStream::connect(server.address).is_ok() {
         std::thread::yield_now();
     }
@@ -181,7 +181,7 @@ fn a_damaged_vault_is_told_to_nobody_else_and_in_no_detail() {
     };
     spoil();
     let server = RunningServer::on(data, |_| {});
-    // The first time it is quarantined.
+    // The first time, the damaged file is quarantined.
     assert_eq!(server.get("/v1/sync/delta", &ada).json()["cursor"], 0);
     let data = server.stop();
     spoil();

@@ -1,4 +1,4 @@
-//! Pages of other origins: what a browser asks before a call, and what it lets them read.
+//! Tests of pages of other origins: the browser's preflight, and the responses that pages may read.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn allowing(origins: &[&str]) -> RunningServer {
     })
 }
 
-/// What a browser sends before it pushes with a token.
+/// Sends the preflight of a browser that will push with a token.
 fn preflight(server: &RunningServer, path: &str, origin: &str) -> TestResponse {
     let headers = [
         ("origin", origin),

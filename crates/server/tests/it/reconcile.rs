@@ -1,4 +1,4 @@
-//! Comparing sets over HTTP: a device's own state machine against the real server.
+//! Compares sets over HTTP: a device's own state machine against the real server.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use serde_json::json;
 use crate::RunningServer;
 
 const DAY_MS: u64 = 86_400_000;
-/// 2024-11-21, well before any server's clock.
+/// The start is 2024-11-21, well before any server's clock.
 const START_MS: u64 = 1_732_147_200_000;
 
 type ContentsByTimestamp = BTreeMap<Timestamp, Bytes>;
 
-/// What a comparison took.
+/// The cost of a comparison.
 #[derive(Debug, Default)]
 struct ReconcileCost {
     rounds: usize,
@@ -45,7 +45,7 @@ fn push(server: &RunningServer, token: &str, set: &ContentsByTimestamp) {
     }
 }
 
-/// Compares, takes what is missing and pushes what is wanted; both sides are equal afterwards.
+/// Compares the sets, pulls the missing messages and pushes the wanted ones; then both are equal.
 fn heal(server: &RunningServer, token: &str, device: &mut ContentsByTimestamp) -> ReconcileCost {
     let mut reconcile = SetReconciler::new(
         device.iter().map(|(t, c)| ReconcileEntry::from_message(*t, c)).collect(),
@@ -75,7 +75,8 @@ fn heal(server: &RunningServer, token: &str, device: &mut ContentsByTimestamp) -
     cost
 }
 
-/// Takes every `every`-th message from the server's set, and those after them from the device's.
+/// Removes every `every`-th message from the server's set, and the one after each from the
+/// device's.
 fn check(all: &ContentsByTimestamp, every: usize, rounds_max: usize) {
     let server = RunningServer::new();
     let token = server.account("ada");

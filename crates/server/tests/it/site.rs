@@ -1,4 +1,4 @@
-//! The site: which files answer, in which encoding, how long they are kept, and where they do not.
+//! Tests of the site: which paths have files, their encodings, their caching, and the exceptions.
 
 use server::Asset;
 
@@ -6,7 +6,7 @@ use crate::{RunningServer, TestResponse};
 
 const PAGE: &[u8] = b"<!doctype html><title>Plan</title>";
 const SCRIPT: &[u8] = b"console.log('console.log console.log console.log')";
-/// Whatever bytes: the server sends what it was given.
+/// These bytes need not be Brotli: the server sends them as they are given.
 const SCRIPT_BROTLI: &[u8] = b"in Brotli";
 
 const SITE: &[Asset] = &[
@@ -34,7 +34,7 @@ const SITE: &[Asset] = &[
         digest: "2a1b",
         is_immutable: true,
     },
-    // What is a call of the API stays one.
+    // A call of the API takes precedence over a file.
     Asset {
         path: "/healthz",
         bytes: b"a file",
@@ -121,7 +121,7 @@ fn brotli_is_for_those_who_name_it() {
         assert_eq!(answer.header("content-encoding"), encoding, "{accepted}");
         assert_eq!(answer.header("vary"), "accept-encoding");
     }
-    // There is no such form of it.
+    // This file has no Brotli form.
     let page = with(&server, "/", "accept-encoding", "br");
     assert_eq!((page.body.as_slice(), page.header("content-encoding")), (PAGE, ""));
 }

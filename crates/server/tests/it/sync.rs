@@ -1,4 +1,4 @@
-//! Pushing, pulling, streaming; JSON and protobuf.
+//! Tests of pushing, pulling and streaming, in JSON and protobuf.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -58,7 +58,7 @@ fn a_cursor_leads_through_the_pages() {
     assert_eq!(page("?limit=2"), (json!([message(1, "a"), message(2, "b")]), 2, true));
     assert_eq!(page("?cursor=2&limit=2"), (json!([message(3, "c")]), 3, false));
     assert_eq!(page("?cursor=3"), (json!([]), 3, false));
-    // The device has seen more than there is: it is told what there is.
+    // The device's cursor is past the end: it receives the current one.
     assert_eq!(page("?cursor=18446744073709551615"), (json!([]), 3, false));
 }
 
@@ -97,7 +97,7 @@ fn a_refusal_comes_in_the_accepted_encoding() {
     assert_eq!(error.code(), Some(protocol::ErrorCode::Malformed));
 }
 
-/// Nine contents of half a megabyte: several pages of a stream.
+/// Pushes nine contents of half a megabyte, which are several pages of a stream.
 fn fill(server: &RunningServer, token: &str) -> Vec<PullResponse> {
     let messages = (1..=9).map(|millis| wire_message(millis, &"x".repeat(512 << 10))).collect();
     let request = PushRequest { messages, ..PushRequest::default() }.encode_to_vec();
@@ -168,7 +168,7 @@ fn a_stream_is_compressed_for_those_who_take_it() {
     let server = RunningServer::new();
     let token = server.account("ada");
     fill(&server, &token);
-    // ureq would unpack it and say nothing.
+    // A plain socket, because ureq would decompress the stream silently.
     let mut stream = TcpStream::connect(server.address).unwrap();
     write!(
         stream,

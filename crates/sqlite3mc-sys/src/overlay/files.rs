@@ -1,9 +1,9 @@
-//! The files of one overlay: what is on the disk, and beside it what was written since, in blocks.
+//! The files of one overlay: their content on the disk, and the blocks that were written since.
 //!
 //! # Invariants
-//! - A file on the disk is opened for reading only, and only if it is a regular file: opening a pipe
-//!   would wait for its writer.
-//! - What all files of the overlay hold together is counted, and never more than its limit.
+//! - A file on the disk is opened for reading only, and only if it is a regular file: opening a
+//!   pipe would wait for its writer.
+//! - The bytes that all files of the overlay hold are counted, and never exceed its limit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, OpenOptions};
@@ -15,25 +15,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::OFlags;
 
-/// Bytes that are kept together: SQLite's default page.
+/// Size of a block, the unit that is kept in memory: SQLite's default page.
 const BLOCK_SIZE: usize = 4096;
 
 type OverlayBlock = Box<[u8; BLOCK_SIZE]>;
 
-/// The files by name. A name that is not here stands for what the disk has.
+/// Files of an overlay by name. A name that is missing here stands for the file on the disk.
 pub(super) struct OverlayFiles {
-    /// `None`: deleted.
+    /// Files that the overlay has opened or deleted; `None` is a deleted one.
     by_name: HashMap<PathBuf, Option<Arc<Mutex<OverlayFile>>>>,
     room: Arc<OverlayRoom>,
 }
 
-/// What the files of one overlay may hold.
+/// Memory that the files of one overlay may hold.
 struct OverlayRoom {
     bytes_max: u64,
     held_bytes: AtomicU64,
 }
 
-/// Why a file of an overlay cannot be written.
+/// Error of a write for which the overlay has no memory left.
 #[derive(Debug)]
 pub(super) struct OverlayFull;
 
@@ -43,7 +43,7 @@ impl OverlayFiles {
         Self { by_name: HashMap::new(), room: Arc::new(room) }
     }
 
-    /// The file of this name, made if it is missing and `create` says so.
+    /// Opens the file of this name. A missing one is created if `create` is set.
     pub(super) fn open(
         &mut self,
         path: &Path,
@@ -76,14 +76,14 @@ impl OverlayFiles {
     }
 }
 
-/// One file.
+/// One file of an overlay.
 pub(super) struct OverlayFile {
-    /// `None` of a file that only the overlay has.
+    /// The file on the disk; `None` if only the overlay has it.
     disk: Option<File>,
-    /// How much of the file on the disk still counts: less than all of it after a truncation.
+    /// Number of bytes of the file on the disk that still count: fewer than all after a truncation.
     disk_bytes: u64,
     bytes: u64,
-    /// What was written, by the number of the block; each block is whole.
+    /// Written blocks by number; each block is complete.
     blocks: BTreeMap<u64, OverlayBlock>,
     room: Arc<OverlayRoom>,
 }
@@ -98,7 +98,8 @@ impl OverlayFile {
         self.bytes
     }
 
-    /// Fills the buffer from `offset` on. Returns how much of it the file has; the rest is zeros.
+    /// Fills the buffer from `offset` on. Returns the number of bytes that the file has there; the
+    /// rest is zeros.
     pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let left = usize::try_from(self.bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
         let known = left.min(buffer.len());
@@ -112,7 +113,7 @@ impl OverlayFile {
         Ok(known)
     }
 
-    /// Writes; the file grows where needed.
+    /// Writes `bytes` at `offset`; the file grows where needed.
     pub(super) fn write(
         &mut self,
         bytes: &[u8],
@@ -136,10 +137,10 @@ impl OverlayFile {
         Ok(Ok(()))
     }
 
-    /// Makes the file as long as this: shorter, or longer by zeros.
+    /// Sets the length of the file: it becomes shorter, or longer by zeros.
     pub(super) fn truncate(&mut self, bytes: u64) {
         let (number, within) = place(bytes);
-        // Beyond the end are zeros, should the file grow again.
+        // The rest of the block must be zeros, in case the file grows again.
         if let Some(block) = self.blocks.get_mut(&number) {
             block[within..].fill(0);
         }
@@ -149,7 +150,7 @@ impl OverlayFile {
         self.bytes = bytes;
     }
 
-    /// The block, as it is now; `None` if the overlay is full.
+    /// Returns the block with its current content, or `None` if the overlay is full.
     fn block_mut(&mut self, number: u64) -> io::Result<Option<&mut OverlayBlock>> {
         if !self.blocks.contains_key(&number) {
             if !self.room.take_block() {
@@ -162,7 +163,7 @@ impl OverlayFile {
         Ok(self.blocks.get_mut(&number))
     }
 
-    /// What the disk has there; zeros where it has nothing.
+    /// Reads the content on the disk; zeros where it has none.
     fn read_disk(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         let left = usize::try_from(self.disk_bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
         let known = left.min(buffer.len());
@@ -176,7 +177,7 @@ impl OverlayFile {
 }
 
 impl OverlayRoom {
-    /// Is there room for one more block? Then it is taken.
+    /// Takes the memory of one more block. Returns `false` if the overlay is full.
     fn take_block(&self) -> bool {
         let held = self.held_bytes.fetch_add(size_of_block(), Ordering::Relaxed);
         let has_room = held + size_of_block() <= self.bytes_max;
@@ -197,21 +198,21 @@ impl Drop for OverlayFile {
     }
 }
 
-/// Opens a regular file for reading. Anything else is not there; a pipe that has just taken the name
-/// is not waited for, either.
+/// Opens a regular file for reading. Any other file counts as missing; the call does not wait for a
+/// pipe that has just taken the name.
 fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::NotFound.into()) }
 }
 
-/// A lock that a panic of its holder does not spoil: each change of a file is whole or an error.
+/// Locks a mutex, even if a panic has poisoned it: each change of a file is complete or an error.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The parts of a buffer at this offset of a file, block by block: the block's number, where in it
-/// the part begins, and the part.
+/// Splits a buffer at this offset of a file into blocks: returns each block's number, the offset in
+/// it at which the part begins, and the part.
 fn blocks_mut(buffer: &mut [u8], offset: u64) -> impl Iterator<Item = (u64, usize, &mut [u8])> {
     let (_, within) = place(offset);
     let first = buffer.len().min(BLOCK_SIZE - within);
@@ -225,7 +226,7 @@ fn blocks_mut(buffer: &mut [u8], offset: u64) -> impl Iterator<Item = (u64, usiz
     })
 }
 
-/// The block that holds this byte, and where in it.
+/// Returns the number of the block that holds this byte, and the byte's place in it.
 fn place(offset: u64) -> (u64, usize) {
     let within = offset % size_of_block();
     (offset / size_of_block(), usize::try_from(within).expect("a block is small"))
@@ -243,7 +244,7 @@ fn as_u64(size: usize) -> u64 {
 mod tests {
     use super::*;
 
-    /// Any reads, writes and truncations, beside the same of a plain vector.
+    /// Compares random reads, writes and truncations with those of a plain vector.
     #[test]
     fn a_file_is_what_a_vector_would_be() {
         let folder = tempfile::tempdir().unwrap();

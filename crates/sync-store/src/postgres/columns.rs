@@ -1,4 +1,4 @@
-//! Messages as the arrays that `warren.store` and `warren.exchange` take.
+//! Messages as arrays, in the form that `warren.store` and `warren.exchange` require.
 
 use crdt::Timestamp;
 use tokio_postgres::types::Type;
@@ -8,18 +8,18 @@ use crate::postgres::rows::{SqlBytes, halves};
 use crate::postgres::sealing::VaultSealKeys;
 use crate::vault::batch::BatchEntry;
 
-/// One element each for every message, in order of timestamp.
+/// Columns with one element for every message, in order of timestamp.
 pub(super) struct MessageColumns {
     stamps: Vec<SqlBytes<[u8; Timestamp::BYTES]>>,
     highs: Vec<i64>,
     lows: Vec<i64>,
-    /// Of the contents before they were sealed.
+    /// The sizes of the contents before they were sealed.
     sizes: Vec<i32>,
     contents: Vec<SqlBytes<bytes::Bytes>>,
 }
 
 impl MessageColumns {
-    /// Seals the contents.
+    /// Seals the contents and builds the columns.
     pub(super) fn new(entries: &[&BatchEntry], keys: &VaultSealKeys) -> Self {
         let stamp = |entry: &&BatchEntry| SqlBytes(entry.message.timestamp.to_bytes());
         let halves = |entry: &&BatchEntry| halves(entry.fingerprint.digest);
@@ -36,12 +36,12 @@ impl MessageColumns {
         }
     }
 
-    /// How many messages they are of.
+    /// Returns the number of messages.
     pub(super) fn count(&self) -> u64 {
         self.stamps.len() as u64
     }
 
-    /// The arrays, in the order that the functions have them.
+    /// Returns the arrays in the order of the functions' parameters.
     pub(super) fn parameters(&self) -> [PostgresParameter<'_>; 5] {
         [
             (&self.stamps, Type::BYTEA_ARRAY),

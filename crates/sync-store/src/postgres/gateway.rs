@@ -1,14 +1,15 @@
 //! The part of a vault's rows that gateways use.
 //!
-//! What a gateway's state becomes is computed here, so a change of it is: read state and version;
-//! compute; write, if the version is still that one and no timestamp has become known meanwhile;
-//! else again.
+//! A gateway's new state is computed here, so a change has three steps: read the state and its
+//! version; compute; write, if the version is still the same and no timestamp has become known in
+//! the meantime. Otherwise the change starts again.
 //!
 //! # Invariants
-//! - No lock is held while the new state is computed. Within this process changes of a vault take
-//!   turns instead, so that it meets only those of other processes.
-//! - What is answered is on the disk: known messages are visible, so they were flushed; all else is
-//!   written with PostgreSQL's own `synchronous_commit`, chunks too.
+//! - No lock is held in PostgreSQL while the new state is computed. Instead, changes of a vault
+//!   within this process run one after the other, so a change can conflict only with other
+//!   processes.
+//! - The result of a call is on the disk: known messages are visible, so they were flushed; all
+//!   else is written with PostgreSQL's own `synchronous_commit`, including chunks.
 
 use std::sync::Arc;
 
@@ -30,11 +31,12 @@ use crate::vault::gateway::{
     UpdateStateFn,
 };
 
-/// How often a change is computed. Each time in vain, another process has changed the vault: of
-/// eight that do nothing else, one is this unlucky once in 5,000 changes.
+/// The maximum number of times that a change is computed. Each failed attempt means that another
+/// process has changed the vault: of eight processes that do only this, one fails this often once
+/// in 5,000 changes.
 const TRIES_MAX: u32 = 64;
 
-/// What is to become of the messages.
+/// A change of a vault's messages.
 enum GatewayChange {
     Store(MessageBatch),
     Clear,
@@ -46,15 +48,15 @@ struct VersionedState {
     version: i64,
     cursor: u64,
     state: Bytes,
-    /// Places in the list that was asked for, in order.
+    /// The places of known messages in the given list, in order.
     known: Vec<i32>,
 }
 
-/// A change, computed and sealed.
+/// A change that is computed and sealed.
 struct ComputedChange {
     columns: MessageColumns,
     state: Bytes,
-    /// None if it stays as it is.
+    /// The sealed state; `None` if it does not change.
     sealed: Option<Bytes>,
 }
 
@@ -102,7 +104,7 @@ impl PostgresStore {
         Ok(VersionedState { version, cursor, state, known: row.try_get(0)? })
     }
 
-    /// Returns the newest sequence number before it.
+    /// Writes a change and returns the newest sequence number before it.
     async fn write(
         &self,
         change: &GatewayChange,
@@ -273,7 +275,7 @@ impl GatewayStore for PostgresStore {
     }
 }
 
-/// Columns `blob_id, chunk_number`.
+/// Returns the columns `blob_id, chunk_number`.
 fn columns(chunk: BlobChunkId) -> (i64, i32) {
     (chunk.blob.get().cast_signed(), chunk.number.cast_signed())
 }

@@ -1,8 +1,8 @@
-//! Connecting to PostgreSQL, and creating the tables and functions there at the first start. A
-//! schema of another version is refused.
+//! Connects to PostgreSQL and creates the tables and functions there at the first start. A schema
+//! of another version is refused.
 //!
-//! Whoever may not create tables, or asks through a router, finds them made: by an operator who
-//! has [`schema_sql`] run.
+//! If Warren's role may not create tables, or connects through a router, an operator must create
+//! them first by running [`schema_sql`].
 
 use crate::error::{Error, Result};
 use crate::postgres::pool::PostgresDatabase;
@@ -12,18 +12,18 @@ const STORE: &str = include_str!("schema/store.sql");
 const GATEWAY: &str = include_str!("schema/gateway.sql");
 const READ: &str = include_str!("schema/read.sql");
 
-/// Raised with every change of the files in `schema/`.
+/// The version of the schema. It is raised with every change of the files in `schema/`.
 const VERSION: i32 = 6;
 
-/// Names the lock that installers take: "warren" as bytes.
+/// The id of the lock that installers take: "warren" as bytes.
 const LOCK: i64 = 0x7761_7272_656e;
 
 impl PostgresDatabase {
-    /// Connects, and makes the tables and functions if they are not there yet. `url` is as for
+    /// Connects, and creates the tables and functions if they are missing. `url` has the form of
     /// libpq: `postgres://user:password@host:5432/database`.
     ///
-    /// Of its `sslmode`s, `require` checks the server's certificate against the system's
-    /// authorities and its name; all else goes without TLS.
+    /// Of its `sslmode`s, `require` checks the server's name and its certificate against the
+    /// system's authorities; all others use no TLS.
     pub async fn connect(url: &str) -> Result<Self> {
         let postgres = Self::new(url)?;
         install(&postgres).await?;
@@ -31,8 +31,8 @@ impl PostgresDatabase {
     }
 }
 
-/// Creates the schema in one transaction, and changes nothing where it has this version already.
-/// One of another version is refused.
+/// Returns SQL that creates the schema in one transaction. It changes nothing if the schema has
+/// this version already, and fails if it has another one.
 pub fn schema_sql() -> String {
     format!(
         "BEGIN;
@@ -60,8 +60,8 @@ COMMIT;
     )
 }
 
-/// The functions of a PL/Proxy database that passes each call on to the shard that has the vault.
-/// The cluster's name is `warren`.
+/// Returns the functions of a PL/Proxy database that passes each call on to the shard with the
+/// vault. The cluster's name is `warren`.
 pub fn plproxy_sql() -> String {
     let functions =
         [STORE, GATEWAY, READ].into_iter().flat_map(|file| file.split("\nCREATE OR REPLACE "));
@@ -81,7 +81,7 @@ pub fn plproxy_sql() -> String {
     std::iter::once(schema).chain(proxies).collect()
 }
 
-/// What is installed: 0 for nothing.
+/// Returns the installed version; 0 if no schema is installed.
 async fn installed_version(postgres: &PostgresDatabase) -> Result<i32> {
     let row =
         postgres.query_one("SELECT to_regprocedure('warren.version()') IS NOT NULL", &[]).await?;

@@ -1,10 +1,10 @@
-//! Connections to PostgreSQL, and one call of one function on one of them.
+//! Connections to PostgreSQL, and calls of single functions on them.
 //!
 //! # Invariants
-//! - Statements are unnamed and say their types: they work through poolers and routers, which send
-//!   each to whichever connection is free.
-//! - Every wait has an end; a connection whose answer did not come in time is not used again.
-//! - The password is in no error and in no log line.
+//! - Statements are unnamed and declare their types: they work through poolers and routers, which
+//!   send each to any free connection.
+//! - Every wait has a limit. A connection whose response did not arrive in time is not used again.
+//! - No error and no log line contains the password.
 
 use std::time::Duration;
 
@@ -18,38 +18,38 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::error::{Error, Result};
 use crate::postgres::vault_locks::VaultLocks;
 
-/// Connections at one time. PostgreSQL takes a process for each, and a few per core do all that a
-/// machine can.
+/// The maximum number of connections. PostgreSQL uses a process for each, and a few per core use
+/// the whole machine.
 const CONNECTIONS_MAX: usize = 16;
-/// For a connection to be made, TLS and password included.
+/// The time limit for opening a connection, including TLS and the password.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// For a connection to become free.
+/// The time limit for waiting for a free connection.
 const WAIT_MAX: Duration = Duration::from_secs(20);
-/// After which PostgreSQL gives up a statement. Checking a vault of ten million messages takes
-/// half of it.
+/// The time after which PostgreSQL cancels a statement. Checking a vault of ten million messages
+/// takes half of it.
 const STATEMENT_MAX: Duration = Duration::from_mins(1);
-/// After which PostgreSQL gives up waiting for another transaction's row. A full request's takes
-/// less than a second.
+/// The time after which PostgreSQL stops waiting for a row that another transaction has locked. A
+/// full request holds its rows for less than a second.
 const LOCK_MAX: Duration = Duration::from_secs(10);
-/// After which we give up an answer: PostgreSQL's own limit, and the way there and back.
+/// The time limit for a response: PostgreSQL's own limit, and the way there and back.
 const ANSWER_MAX: Duration = Duration::from_secs(70);
-/// After which a connection counts as lost if nothing comes back.
+/// The time without any reply after which a connection counts as lost.
 const UNANSWERED_MAX: Duration = Duration::from_secs(30);
 
-/// A statement's parameter, with its type.
+/// A parameter of a statement, with its type.
 pub(super) type PostgresParameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// A PostgreSQL database that holds vaults. Cheap to clone.
+/// A PostgreSQL database that stores vaults. Cloning it is cheap.
 #[derive(Clone)]
 pub struct PostgresDatabase {
     pool: Pool,
-    /// For people: no user, no password.
+    /// The name for texts; it contains no user and no password.
     name: String,
     pub(super) vault_locks: VaultLocks,
 }
 
 impl PostgresDatabase {
-    /// A pool that makes its connections when they are needed. The URL is as for
+    /// Creates a pool that opens connections when they are needed. The URL is as for
     /// [`PostgresDatabase::connect`].
     pub(super) fn new(url: &str) -> Result<Self> {
         let config = settings(url)?;
@@ -73,7 +73,7 @@ impl PostgresDatabase {
         Ok(Self { pool, name, vault_locks: VaultLocks::new() })
     }
 
-    /// Host and database.
+    /// Returns the host and database.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -87,7 +87,7 @@ impl PostgresDatabase {
         }
     }
 
-    /// All rows of one call.
+    /// Returns all rows of one call.
     pub(super) async fn query_all(
         &self,
         sql: &str,
@@ -97,14 +97,14 @@ impl PostgresDatabase {
         match timeout(ANSWER_MAX, device.query_typed(sql, parameters)).await {
             Ok(rows) => Ok(rows?),
             Err(elapsed) => {
-                // Its answer may come yet, and would be taken for the next call's.
+                // Its response may still arrive, and would be taken for that of the next call.
                 drop(Object::take(device));
                 Err(Error::Unavailable(elapsed.into()))
             }
         }
     }
 
-    /// The row of a call that always has one.
+    /// Returns the row of a call that always has one.
     pub(super) async fn query_one(
         &self,
         sql: &str,
@@ -115,9 +115,9 @@ impl PostgresDatabase {
     }
 }
 
-/// The URL's settings, and the limits.
+/// Parses a URL's settings and adds the limits.
 fn settings(url: &str) -> Result<Config> {
-    // What `require` means here is what libpq calls so.
+    // In this client, `require` means what libpq calls `verify-full`.
     let url = url.replacen("sslmode=verify-full", "sslmode=require", 1);
     let mut config: Config = url
         .parse()

@@ -1,4 +1,4 @@
-//! Values as PostgreSQL has them.
+//! Conversions between Rust values and PostgreSQL's.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ impl ToSql for SqlUuid {
     to_sql_checked!();
 }
 
-/// Bytes, also as members of an array.
+/// Bytes, also as elements of an array.
 #[derive(Clone, Debug)]
 pub(super) struct SqlBytes<T>(pub(super) T);
 
@@ -53,12 +53,12 @@ impl<T: AsRef<[u8]> + std::fmt::Debug> ToSql for SqlBytes<T> {
     to_sql_checked!();
 }
 
-/// A counter or a time as a `bigint`; what is larger means "past everything".
+/// Converts a counter or a time to a `bigint`. A larger value means "past everything".
 pub(super) fn bigint(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// The halves of a hash.
+/// Splits a hash into its halves.
 pub(super) fn halves(hash: u128) -> (i64, i64) {
     let half = |bytes: &[u8; 8]| i64::from_be_bytes(*bytes);
     let bytes = hash.to_be_bytes();
@@ -70,20 +70,20 @@ pub(super) fn hash_of(high: i64, low: i64) -> u128 {
     u128::from(high.cast_unsigned()) << 64 | u128::from(low.cast_unsigned())
 }
 
-/// The sums of the hashes' 32-bit quarters, put together with their carries.
+/// Combines the sums of the hashes' 32-bit quarters, with their carries.
 fn digest(lanes: &[i64]) -> u128 {
     let add = |sum: u128, lane: &i64| (sum << 32).wrapping_add(u128::from(lane.cast_unsigned()));
     lanes.iter().fold(0, add)
 }
 
-/// Columns `held, lanes`, from `first` on.
+/// Reads the columns `held, lanes`, from `first` on.
 pub(super) fn fingerprint(row: &Row, first: usize) -> Result<Fingerprint> {
     let count = row.try_get::<_, i64>(first)?.cast_unsigned();
     let lanes: Vec<i64> = row.try_get(first + 1)?;
     Ok(Fingerprint { count, digest: digest(&lanes) })
 }
 
-/// Columns `newest, held, held_bytes, lanes`, from `first` on.
+/// Reads the columns `newest, held, held_bytes, lanes`, from `first` on.
 pub(super) fn summary(row: &Row, first: usize) -> Result<VaultSummary> {
     let cursor = row.try_get::<_, i64>(first)?.cast_unsigned();
     let count = row.try_get::<_, i64>(first + 1)?.cast_unsigned();
@@ -96,11 +96,11 @@ pub(super) fn timestamp(bytes: &[u8]) -> Timestamp {
     Timestamp::from_bytes(bytes).expect("`store` alone writes timestamps")
 }
 
-/// What PostgreSQL says, as what it means. `limits` are those of messages and bytes.
+/// Converts an error of PostgreSQL to its meaning. `limits` are those of messages and bytes.
 pub(super) fn stored_error(error: Error, limits: (u64, u64)) -> Error {
     let Error::Postgres(refused) = &error else { return error };
     let Some(refused) = refused.as_db_error() else { return error };
-    // PL/Proxy puts words before what the shard said.
+    // PL/Proxy puts text before the shard's own detail.
     let said = refused.detail().and_then(|detail| detail.split_whitespace().last());
     let said = said.unwrap_or_default();
     match refused.code().code() {
@@ -125,12 +125,12 @@ pub(super) fn stored_error(error: Error, limits: (u64, u64)) -> Error {
     }
 }
 
-/// Whether what a change was computed from is not there any more.
+/// Whether the data from which a change was computed has changed.
 pub(super) fn is_outdated(error: &Error) -> bool {
     has_code(error, "WR003")
 }
 
-/// Whether another process has taken a blob's chunks away.
+/// Whether another process has removed a blob's chunks.
 pub(super) fn is_incomplete(error: &Error) -> bool {
     has_code(error, "WR004")
 }
@@ -146,15 +146,16 @@ impl From<tokio_postgres::Error> for Error {
             let cause = std::error::Error::source(&error);
             error.is_closed() || cause.is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
         };
-        // Its own failures all have this code: it did not reach the shard.
+        // PL/Proxy's own failures all have this code: it did not reach the shard.
         let is_of_plproxy =
             error.as_db_error().is_some_and(|error| error.message().starts_with("PL/Proxy"));
         match error.code().map(tokio_postgres::error::SqlState::code) {
             Some("XX000") if is_of_plproxy => Self::Unavailable(error.into()),
-            // Cancelled by a time-out, lock not available, serialisation, deadlock, no resources.
+            // Canceled by a timeout, lock not available, serialization failure, deadlock; below: no
+            // resources.
             Some("57014" | "55P03" | "40001" | "40P01") => Self::Busy(error.into()),
             Some(code) if code.starts_with("53") => Self::Busy(error.into()),
-            // Shutting down, crashed, starting; and a standby that was asked to write.
+            // Shutting down, crashed, starting; or a standby that received a write.
             Some("57P01" | "57P02" | "57P03" | "25006") => Self::Unavailable(error.into()),
             Some(code) if code.starts_with("08") => Self::Unavailable(error.into()),
             Some(_) => Self::Postgres(error),
@@ -164,7 +165,7 @@ impl From<tokio_postgres::Error> for Error {
     }
 }
 
-/// The starts and the ends of ranges of moments, as the first bytes of timestamps.
+/// Returns the starts and the ends of time ranges as the first bytes of timestamps.
 pub(crate) fn bounds(ranges: &[Range<u64>]) -> (Vec<[u8; 8]>, Vec<[u8; 8]>) {
     ranges.iter().map(|range| (range.start.to_be_bytes(), range.end.to_be_bytes())).unzip()
 }

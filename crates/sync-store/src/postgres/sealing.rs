@@ -1,14 +1,14 @@
-//! What PostgreSQL must not read: contents, names, gateways' states and chunks, sealed with keys of
-//! the vault.
+//! Seals the values that PostgreSQL must not be able to read: contents, names, gateways' states and
+//! chunks. The keys belong to the vault.
 //!
 //! # Invariants
-//! - What is sealed opens in its place alone: a content under its timestamp, a state as its
-//!   version, a chunk under its number of its blob; and nothing of one kind as another, because
-//!   each kind has a key of its own.
+//! - A sealed value opens only in its place: a content under its timestamp, a state as its version,
+//!   a chunk under its number of its blob. A value of one kind never opens as another, because each
+//!   kind has its own key.
 //!
 //! # Not here
-//! - That nothing older was put back in the same place: who can write to the database can do that.
-//!   For messages devices notice it.
+//! - Protection against older values in the same place: anyone who can write to the database can
+//!   restore them. Devices notice this for messages.
 
 use accounts::DeviceId;
 use bytes::Bytes;
@@ -20,15 +20,15 @@ use crate::error::{Error, Result};
 use crate::vault::batch::BatchEntry;
 use crate::vault::gateway::BlobChunkId;
 
-/// The keys are not the one that encrypts the vault where it is a file: two ciphers, two keys.
+/// These keys differ from the one that encrypts a vault's file: two ciphers, two keys.
 const CONTENTS_CONTEXT: &str = "warren 2026-11-21 contents of a vault in postgresql";
 const STATE_CONTEXT: &str = "warren 2026-11-21 gateway state of a vault in postgresql";
 const CHUNKS_CONTEXT: &str = "warren 2026-11-21 blob chunks of a vault in postgresql";
 const TAIL_BYTES: usize = 8;
 
-/// The keys of one vault, by what they seal.
+/// The keys of one vault, by the kind of value that they seal.
 pub(super) struct VaultSealKeys {
-    /// Names too.
+    /// The key for contents and names.
     contents: SealKey,
     gateway_state: SealKey,
     chunks: SealKey,
@@ -43,7 +43,7 @@ impl VaultSealKeys {
         Self { contents, gateway_state, chunks: key(CHUNKS_CONTEXT) }
     }
 
-    /// The contents of messages, in their order.
+    /// Seals the contents of messages, in their order.
     pub(super) fn seal_all(&self, entries: &[&BatchEntry]) -> Vec<Bytes> {
         let tails = random(entries.len());
         let seal = |(entry, tail): (&&BatchEntry, &[u8; TAIL_BYTES])| {
@@ -52,7 +52,7 @@ impl VaultSealKeys {
         entries.iter().zip(tails.as_chunks::<TAIL_BYTES>().0).map(seal).collect()
     }
 
-    /// The content of a message.
+    /// Unseals the content of a message.
     pub(super) fn open(&self, timestamp: Timestamp, sealed: &[u8]) -> Result<Bytes> {
         let what = || format!("the content of {timestamp}");
         open(&self.contents, timestamp, sealed, what)
@@ -86,7 +86,8 @@ impl VaultSealKeys {
     }
 }
 
-/// What is no message is sealed like the content of a message of 1970 whose node id says its place.
+/// Returns the place of a value that is not a message: it is sealed like the content of a message
+/// of 1970 whose node id is this number.
 fn place(number: i64) -> Timestamp {
     let node = NodeId(number.cast_unsigned());
     Timestamp::new(0, 0, node).expect("1970 is before the year 10000")

@@ -1,7 +1,7 @@
-//! The rows of one vault, and the keys that open what is in them.
+//! The rows of one vault, and the keys that unseal their values.
 //!
 //! # Not here
-//! - What a vault can do → `postgres.rs`, `gateway.rs`, `verification.rs`.
+//! - The operations of a vault → `postgres.rs`, `gateway.rs`, `verification.rs`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::postgres::{pool, rows};
 use crate::vault::device::DeviceActivity;
 use crate::vault::{Quota, StoreOutcome, Vault};
 
-/// A vault, and the keys that open what is in it.
+/// A vault, and the keys that unseal its values.
 pub(crate) struct PostgresStore {
     pub(crate) postgres: PostgresDatabase,
     pub(crate) vault: SqlUuid,
@@ -32,7 +32,7 @@ impl PostgresDatabase {
         Arc::new(PostgresStore { postgres: self.clone(), vault: vault.into(), keys })
     }
 
-    /// [`crate::Vaults::remove`]
+    /// Removes a vault: [`crate::Vaults::remove`].
     pub(crate) async fn remove(&self, vault: &VaultId) -> Result<()> {
         let vault = (&SqlUuid::from(vault) as _, Type::UUID);
         self.query_all("SELECT warren.remove_vault($1)", &[vault]).await.map(drop)
@@ -83,7 +83,7 @@ impl PostgresStore {
         ))
     }
 
-    /// Calls a function of a vault, ranges of moments and a count.
+    /// Calls a function with a vault, time ranges and a count.
     pub(crate) async fn query_ranges(
         &self,
         sql: &str,

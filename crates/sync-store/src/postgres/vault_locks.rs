@@ -1,4 +1,4 @@
-//! Locks of this process: of those who change one vault's gateway state, one computes at a time.
+//! Locks within this process: only one task computes a vault's gateway state at a time.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use crate::postgres::rows::SqlUuid;
 
-/// Vaults that change at one time. A mutex has some 50 bytes; vaults that share one by chance wait
-/// for each other.
+/// The number of vaults that can change at the same time. A mutex has about 50 bytes; vaults that
+/// share one by chance wait for each other.
 const TURNS_COUNT: usize = 1_024;
 
-/// Who may change a vault's gateway state now.
+/// Locks for changes of vaults' gateway states.
 #[derive(Clone)]
 pub(crate) struct VaultLocks(Arc<[Mutex<()>]>);
 
@@ -20,7 +20,7 @@ impl VaultLocks {
     }
 
     pub(crate) async fn lock(&self, vault: SqlUuid) -> MutexGuard<'_, ()> {
-        // An id is random.
+        // An id is random, so vaults spread evenly.
         let place = vault.0 % self.0.len() as u128;
         self.0[usize::try_from(place).expect("below the count")].lock().await
     }

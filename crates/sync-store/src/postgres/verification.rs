@@ -1,8 +1,8 @@
-//! Checking a vault in PostgreSQL, and putting it right.
+//! Verifies a vault in PostgreSQL and corrects it.
 //!
-//! PostgreSQL computes the sums from the hashes that are recorded; whether those are the hashes of
-//! the contents only we can tell, who have the key. So it goes through all of them, a page at a
-//! time, and needs no moment at which nobody stores.
+//! PostgreSQL computes the sums from the recorded hashes; only this program has the key and can
+//! check that they are the hashes of the contents. So it reads all contents, a page at a time, and
+//! pushes can continue in the meantime.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use crate::postgres::store::{PostgresStore, slices};
 use crate::vault::batch::MessageBatch;
 use crate::vault::{FingerprintCheck, MessageErasure, Quota, StoreOutcome};
 
-/// Messages, and bytes of their contents, that are looked at in one call.
+/// The limits of messages, and of bytes of their contents, that one call reads.
 const SCAN_COUNT_MAX: i32 = 10_000;
 const SCAN_BYTES_MAX: i64 = 8 << 20;
 
-/// A message that is not what is recorded of it.
+/// A message that differs from its recorded values.
 struct MessageMismatch {
     timestamp: Timestamp,
     recorded: Fingerprint,
     recorded_size: u64,
-    /// Fingerprint and size of its content; `None` if that does not open.
+    /// The fingerprint and size of its content; `None` if it does not unseal.
     found: Option<(Fingerprint, u64)>,
 }
 
@@ -107,7 +107,7 @@ pub(super) async fn erase(
     Ok(StoreOutcome { stored, known: count - stored, after: summary(&row, 1)? })
 }
 
-/// Opens every content and compares it with what is recorded.
+/// Unseals every content and compares it with the recorded values.
 async fn scan(store: &PostgresStore) -> Result<Vec<MessageMismatch>> {
     let mut wrong = Vec::new();
     let mut after: Vec<u8> = Vec::new();
@@ -130,7 +130,7 @@ async fn scan(store: &PostgresStore) -> Result<Vec<MessageMismatch>> {
     }
 }
 
-/// The page's last message, and those that are wrong.
+/// Returns the page's last message, and those that differ.
 fn compare(row: &Row, keys: &VaultSealKeys) -> Result<(Option<Timestamp>, Vec<MessageMismatch>)> {
     let stamps: Vec<&[u8]> = row.try_get(0)?;
     let (highs, lows): (Vec<i64>, Vec<i64>) = (row.try_get(1)?, row.try_get(2)?);

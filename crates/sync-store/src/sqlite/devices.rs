@@ -1,4 +1,4 @@
-//! A vault's table of devices.
+//! Reads and writes a vault's table of devices.
 
 use accounts::DeviceId;
 use crdt::NodeId;
@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::sqlite::schema::to_column;
 use crate::vault::device::{DeviceActivity, VaultDevice};
 
-/// How long a device's `last_seen_ms` may lag behind when nothing else about it changes: a device
-/// that asks every second should not cost a write every second.
+/// The time by which `last_seen_ms` may lag behind if nothing else about a device changes: a device
+/// that syncs every second should not cost a write every second.
 const SEEN_LAG_MS_MAX: u64 = 60_000;
 
 pub(crate) fn add(db: &Connection, device: &VaultDevice) -> Result<()> {
@@ -60,9 +60,9 @@ pub(crate) fn remove(db: &Connection, ids: &[DeviceId]) -> Result<()> {
     Ok(())
 }
 
-/// The device has sent messages, of which some were new. If it had all that was there before, it
-/// has all that is there after. Unless it says how many it has yet to send, those that it sent are
-/// so many fewer.
+/// Records that the device has pushed messages, of which some were new. If it had all messages
+/// before, it has all of them afterwards. Unless it reports its number of unsent changes, the
+/// pushed messages are subtracted from the recorded number.
 pub(crate) fn record_push(
     db: &Connection,
     seen: &DeviceActivity,
@@ -89,7 +89,7 @@ pub(crate) fn record_push(
     Ok(())
 }
 
-/// The device says that it has everything up to `cursor`.
+/// Records that the device has all messages up to `cursor`.
 pub(crate) fn record_pull(db: &Connection, seen: &DeviceActivity, cursor: u64) -> Result<()> {
     db.prepare_cached(
         "UPDATE device SET last_seen_ms = ?2, cursor = ?3, node_id = coalesce(?4, node_id),
@@ -106,8 +106,9 @@ pub(crate) fn record_pull(db: &Connection, seen: &DeviceActivity, cursor: u64) -
     Ok(())
 }
 
-/// Whether [`record_pull`] would change anything that matters. That a device has synced since a
-/// repair does: what the vault has lost is looked for on those that have not.
+/// Whether [`record_pull`] would change data that matters. This includes the first sync after a
+/// repair: the devices that have not synced since are those that may have the vault's lost
+/// messages.
 pub(crate) fn is_stale(db: &Connection, seen: &DeviceActivity, cursor: u64) -> Result<bool> {
     let mut statement = db.prepare_cached(
         "SELECT 1 FROM device WHERE id = ?1

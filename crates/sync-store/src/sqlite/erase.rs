@@ -1,7 +1,7 @@
-//! Gives messages of a vault other contents.
+//! Replaces the contents of a vault's messages.
 //!
 //! # Not here
-//! - That no page of the file has what they were → `engine::Database::rewrite`.
+//! - The removal of the old contents from all pages of the file → `engine::Database::rewrite`.
 
 use crdt::{Fingerprint, FingerprintWindow};
 use rusqlite::{Connection, OptionalExtension};

@@ -1,8 +1,8 @@
-//! The vaults of a data directory: where their files are, how they are opened and removed.
+//! The vaults' files in a data directory: their paths, and how they are opened and removed.
 //!
 //! # Invariants
-//! - A vault opens with the key that its user's password or token unwrapped, never with another.
-//! - Only a server, or who has the data directory for himself, repairs damaged vaults.
+//! - A vault opens only with the key that its user's password or token unwrapped.
+//! - Only a server, or a process that holds the data directory alone, repairs damaged vaults.
 //!
 //! # Not here
 //! - Which vaults are open, and for how long → `engine::Databases`.
@@ -24,7 +24,7 @@ use crate::sqlite::{SqliteStore, VaultDamage, repair};
 use crate::vault::Vault;
 use crate::vault::gateway::RepairStateFn;
 
-/// The vaults under one data directory.
+/// The vaults' files in one data directory.
 #[derive(Clone)]
 pub struct VaultFiles {
     databases: Arc<Databases>,
@@ -37,16 +37,16 @@ impl VaultFiles {
         Self { databases, data, damage: DamagePolicy::Report }
     }
 
-    /// Vaults that are found damaged are quarantined and repaired, with what can be read of them.
+    /// Makes damaged vaults be quarantined and repaired with the data that can be read from them.
     #[must_use]
     pub fn with_repair(self, repair_state: RepairStateFn) -> Self {
         Self { damage: repair::policy(repair_state), ..self }
     }
 
-    /// Looks at the whole file of a vault, and repairs it if it is damaged. Blocks.
+    /// Scans the whole file of a vault and repairs it if it is damaged. Blocks.
     ///
-    /// [`engine::Error::AlreadyQuarantined`] if that has happened before; [`engine::Error::Busy`]
-    /// if another program has the file open.
+    /// Returns [`engine::Error::AlreadyQuarantined`] if a damaged file of this vault is quarantined
+    /// already, and [`engine::Error::Busy`] if another program has the file open.
     pub fn repair(&self, unlocked: &UnlockedAccount) -> Result<Option<VaultDamage>> {
         let path = unlocked.vault.path(&self.data);
         let quarantined_path = quarantine_path(&path);
@@ -60,7 +60,7 @@ impl VaultFiles {
         Ok(found.map(|found| VaultDamage { found, quarantined_path }))
     }
 
-    /// [`crate::Vaults::open_with`]
+    /// Opens a vault's file: [`crate::Vaults::open_with`].
     pub(crate) fn open_with<E: From<Error>>(
         &self,
         vault: &VaultId,
@@ -85,8 +85,7 @@ impl VaultFiles {
                 damage: self.damage.clone(),
                 ..DatabaseOptions::new(FileEncryption::Key { key, cipher: None })
             },
-            // The engine has no way to take an error here; without a key it opens and creates
-            // nothing.
+            // The engine cannot accept an error here; without a key it opens and creates no file.
             Err(error) => {
                 refused = Some(error);
                 DatabaseOptions::new(FileEncryption::None)
@@ -99,13 +98,13 @@ impl VaultFiles {
         }
     }
 
-    /// [`crate::Vaults::get_open`]
+    /// Returns an open vault: [`crate::Vaults::get_open`].
     pub(crate) fn get_open(&self, vault: &VaultId) -> Option<Vault> {
         let database = self.databases.get_open(&vault.path(&self.data))?;
         Some(Arc::new(SqliteStore::new(database)))
     }
 
-    /// Closes a vault and deletes its files. One that is not there is no error.
+    /// Closes a vault and deletes its files. Does not fail if it is missing.
     pub(crate) async fn remove(&self, vault: &VaultId) -> Result<()> {
         let (files, path) = (self.clone(), vault.path(&self.data));
         run_blocking(move || files.remove_file(&path)).await?
@@ -124,7 +123,7 @@ impl VaultFiles {
     }
 }
 
-/// Makes a directory, and those above it, and sees to it that their names are on the disk.
+/// Creates a directory and its parents, and makes sure that their names are on the disk.
 fn create_directory(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Ok(());

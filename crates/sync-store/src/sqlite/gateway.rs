@@ -1,10 +1,10 @@
 //! The part of a vault's file that gateways use.
 //!
 //! # Invariants
-//! - Chunks are on the disk when a later `exchange` has answered, though writing them does not wait
-//!   for it. Both go into the same WAL, one after the other; an answer with `Durability::Disk`
-//!   comes after a flush of that file, of all of it; and what a checkpoint has taken out of it
-//!   before, it has flushed. Which holds for an exchange that changes nothing, too.
+//! - Chunks are on the disk when a later `exchange` has returned, though writing them does not wait
+//!   for that. Both go into the same WAL, one after the other; a write with `Durability::Disk`
+//!   returns after a flush of the whole WAL; and a checkpoint has flushed what it moved from the
+//!   WAL before. This also holds for an exchange that changes no data.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -145,7 +145,7 @@ impl GatewayStore for SqliteStore {
     }
 }
 
-/// The first and the last row that a chunk of the blob can have.
+/// Returns the first and the last row that a chunk of the blob can have.
 fn rows(blob: BlobId) -> (i64, i64) {
     let row = |number| BlobChunkId { blob, number }.to_row();
     (row(0), row(BlobChunkId::COUNT_MAX - 1))
@@ -171,7 +171,7 @@ fn exchange(
     Ok(ExchangeOutcome { cursor: before.cursor, stored, state: new.into() })
 }
 
-/// The timestamps that were not there.
+/// Returns the timestamps of the messages that are new.
 fn fresh(batch: &MessageBatch, known: &KnownMessages) -> Vec<Timestamp> {
     let mut known = known.places.iter().copied().peekable();
     let mut is_fresh = |place: &usize| known.next_if_eq(place).is_none();

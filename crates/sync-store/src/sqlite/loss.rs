@@ -1,8 +1,9 @@
-//! What a vault has lost: messages that could not be read when its damaged file was repaired.
+//! Lost messages of a vault: those that were unreadable when its damaged file was repaired.
 //!
-//! Nobody knows which messages these were, only how many. Devices that have them see that the sums
-//! differ, and send them again. So what is still missing is counted down by messages that come in
-//! and are older than the repair; one that no device had sent before it counts, too.
+//! Only their number is known, not which ones they were. Devices that have them see that the
+//! fingerprints differ and send them again. So the number of missing messages is reduced by
+//! arriving ones that are older than the repair; a message that no device had sent before it
+//! counts, too.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -12,14 +13,15 @@ use crate::vault::batch::MessageBatch;
 use crate::vault::device::DeviceActivity;
 use crate::vault::{LostMessages, VaultSummary};
 
-/// How long devices hear of a loss after the repair, also if no device that is known is away.
+/// The time after the repair for which a loss is reported, even if no known device is away.
 const REPORTED_MS: u64 = 14 * 24 * 60 * 60 * 1_000;
 
-/// Devices that are named at most.
+/// The maximum number of devices that are named.
 const DEVICES_NAMED_MAX: usize = 20;
 
-/// Notes that a vault which recorded `before` was repaired, and holds `after`. A vault of which
-/// nothing could be read records nothing. Returns how many messages are missing, if that is known.
+/// Records that a vault with the summary `before` was repaired and has the summary `after` now. In
+/// a vault of which no data was readable, `before` is empty. Returns the number of missing
+/// messages, if it is known.
 pub(super) fn record_loss(
     db: &Connection,
     before: VaultSummary,
@@ -41,7 +43,7 @@ pub(super) fn record_loss(
     Ok(lost)
 }
 
-/// Messages have come in, but for those of them that were known.
+/// Records the arrival of messages; the ones at the places in `known` were known already.
 pub(super) fn record_returned(
     db: &Connection,
     batch: &MessageBatch,
@@ -59,14 +61,14 @@ pub(super) fn record_returned(
     Ok(())
 }
 
-/// The vault begins again, without messages.
+/// Removes the record of a loss, because the vault starts again without messages.
 pub(super) fn forget(db: &Connection) -> Result<()> {
     db.execute("UPDATE vault_summary SET repaired_ms = NULL, missing_count = NULL", [])?;
     Ok(())
 }
 
-/// The loss that the device which asks should hear of. It is over when nothing is missing, or some
-/// time after the repair when all known devices have synced.
+/// Returns the loss to report to the requesting device. The report ends when no messages are
+/// missing, or some time after the repair if all known devices have synced.
 pub(super) fn current_loss(db: &Connection, asks: &DeviceActivity) -> Result<Option<LostMessages>> {
     let sql = "SELECT repaired_ms, missing_count FROM vault_summary
                WHERE repaired_ms IS NOT NULL AND missing_count IS NOT 0";
@@ -82,8 +84,8 @@ pub(super) fn current_loss(db: &Connection, asks: &DeviceActivity) -> Result<Opt
     Ok((!is_over).then_some(LostMessages { at_ms, count, devices_away }))
 }
 
-/// The names of the other devices that have not synced since, the one that was seen last first. One
-/// that never had anything has nothing to bring.
+/// Returns the names of the other devices that have not synced since the repair, most recently seen
+/// first. A device that never had messages cannot return any.
 fn away(db: &Connection, asks: &DeviceActivity, at_ms: u64) -> Result<Vec<String>> {
     let sql = "SELECT iif(name = '', id, name) FROM device
                WHERE last_seen_ms <= ?1 AND created_ms <= ?1 AND cursor > 0 AND id <> ?2
@@ -116,7 +118,7 @@ mod tests {
         format!("{number:016x}").parse().unwrap()
     }
 
-    /// A vault with devices 1 and 2, which was repaired.
+    /// Creates a vault with devices 1 and 2 that was repaired.
     fn repaired(before: VaultSummary, after: VaultSummary) -> Connection {
         let db = Connection::open_in_memory().unwrap();
         for migration in MIGRATIONS {
@@ -138,7 +140,7 @@ mod tests {
         db
     }
 
-    /// What device 1 hears.
+    /// Returns the loss that is reported to device 1.
     fn heard(db: &Connection, now_ms: u64) -> Option<LostMessages> {
         current_loss(
             db,
@@ -170,7 +172,7 @@ mod tests {
         let db = repaired(summary(10), summary(7));
         let loss = heard(&db, LATE_MS).unwrap();
         assert_eq!((loss.count, loss.devices_away), (Some(3), vec!["device 2".to_owned()]));
-        // The second was known, and the third is of later.
+        // The second message was known, and the third is later than the repair.
         record_returned(&db, &batch(&[1, 2, LATE_MS]), &[1]).unwrap();
         assert_eq!(heard(&db, LATE_MS).unwrap().count, Some(2));
         record_returned(&db, &batch(&[3, 4, 5]), &[]).unwrap();
@@ -190,7 +192,7 @@ mod tests {
     fn a_vault_that_does_not_know_what_it_had_says_so() {
         let db = repaired(VaultSummary::default(), VaultSummary::default());
         assert_eq!(heard(&db, LATE_MS).unwrap().count, None);
-        // Not what was lost then is known, only what is lost now.
+        // The new loss is known, but the earlier one is not.
         record_loss(&db, summary(4), summary(3)).unwrap();
         assert_eq!(heard(&db, LATE_MS).unwrap().count, None);
     }

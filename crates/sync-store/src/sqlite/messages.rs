@@ -1,4 +1,4 @@
-//! A vault's messages: storing, paging, finding.
+//! Stores, pages and finds a vault's messages.
 
 use bytes::Bytes;
 use crdt::{Message, Timestamp};
@@ -41,7 +41,7 @@ pub(super) fn store(
     Ok(StoreOutcome { stored: new, known: known.sum.count + batch.repeated, after })
 }
 
-/// Records what is in `batch` and was not known.
+/// Records the summary and windows of the messages in `batch` that were not known.
 pub(super) fn add(
     db: &Connection,
     batch: &MessageBatch,
@@ -75,18 +75,18 @@ pub(super) fn check(after: VaultSummary, quota: Quota) -> Result<()> {
     Ok(())
 }
 
-/// What of a batch was there already.
+/// The messages of a batch that were known already.
 #[derive(Default)]
 pub(super) struct KnownMessages {
-    /// Without entries.
+    /// The sums of the known messages, without entries.
     pub(super) sums: MessageBatch,
-    /// Places in the batch, in order.
+    /// The places of the known messages in the batch, in order.
     pub(super) places: Vec<usize>,
-    /// Of those with another content, the first [`TIMESTAMPS_NAMED_MAX`].
+    /// The timestamps of messages with another content: the first [`TIMESTAMPS_NAMED_MAX`].
     clashes: Vec<Timestamp>,
 }
 
-/// Inserts what is new, with the sequence numbers after `cursor`. Returns what is not.
+/// Inserts the new messages with the sequence numbers after `cursor`. Returns the known ones.
 pub(super) fn insert_all(
     db: &Connection,
     batch: &MessageBatch,
@@ -130,7 +130,7 @@ pub(super) fn page(
         "SELECT seq, timestamp, content FROM message WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     )?;
     let mut rows = statement.query((to_column(cursor), to_column(count_max as u64)))?;
-    // One allocation for all contents; the messages are slices of it.
+    // One allocation holds all contents; the messages are slices of it.
     let mut contents = Vec::new();
     let mut ends = Vec::new();
     let mut last = newest;
@@ -146,7 +146,7 @@ pub(super) fn page(
     Ok(MessagePage { messages, cursor: last, more, fingerprint, loss: None })
 }
 
-/// Those of all messages, in order.
+/// Returns the timestamps of all messages, in order.
 pub(super) fn timestamps(db: &Connection) -> Result<Vec<Timestamp>> {
     let mut statement = db.prepare("SELECT timestamp FROM message ORDER BY timestamp")?;
     let timestamps = statement.query_map([], |row| timestamp(row, 0))?;

@@ -1,9 +1,9 @@
-//! What a vault gets of which only some rows could be read: sums that are those of its messages.
+//! Repairs a vault of which only some rows could be read: its sums become those of its messages.
 //!
-//! Its devices see that the sums differ from theirs, and send what is missing.
+//! Its devices see that the fingerprints differ from theirs and send the missing messages.
 //!
 //! # Not here
-//! - Who notices damage, and carries the rows over → `engine::DamagePolicy`.
+//! - Detecting damage and copying the rows → `engine::DamagePolicy`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::error::{Error, Result};
 use crate::sqlite::{gateway, loss, messages, rows, windows};
 use crate::vault::gateway::RepairStateFn;
 
-/// What was found in a vault's file.
+/// The damage that was found in a vault's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultDamage {
-    /// What is damaged.
+    /// A description of the damage.
     pub found: String,
-    /// The file that was quarantined.
+    /// The path of the quarantined file.
     pub quarantined_path: PathBuf,
 }
 
-/// The policy for vaults whose gateway's state `repair_state` makes anew.
+/// Returns the policy that repairs vaults and rebuilds their gateway states with `repair_state`.
 pub(super) fn policy(repair_state: RepairStateFn) -> DamagePolicy {
     DamagePolicy::Repair(Arc::new(move |db| {
         repair(db, repair_state).map_err(|error| match error {
@@ -36,7 +36,7 @@ pub(super) fn policy(repair_state: RepairStateFn) -> DamagePolicy {
 
 fn repair(db: &Connection, repair_state: RepairStateFn) -> Result<()> {
     let before = rows::summary(db)?;
-    // Sequence numbers that devices know are not given to other messages.
+    // Sequence numbers that devices know must not be given to other messages.
     db.execute(
         "UPDATE vault_summary SET last_seq = max(
              last_seq,
@@ -56,7 +56,7 @@ fn repair(db: &Connection, repair_state: RepairStateFn) -> Result<()> {
 }
 
 fn log_loss(db: &Connection, lost_count: Option<u64>) {
-    // The file that is being made takes the vault's place.
+    // The file that is being written will replace the vault's file.
     let path = db.path().map(|path| path.trim_end_matches(".compacting"));
     match lost_count {
         Some(0) => {}

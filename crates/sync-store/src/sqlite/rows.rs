@@ -1,4 +1,5 @@
-//! Rows of a vault's file that several modules read: its summary, and columns of a message.
+//! Functions for rows of a vault's file that several modules need: its summary, and columns of a
+//! message.
 
 use crdt::{Fingerprint, Timestamp};
 use rusqlite::{Connection, Row};
@@ -25,7 +26,7 @@ pub(crate) fn summary(db: &Connection) -> Result<VaultSummary> {
     Ok(summary)
 }
 
-/// Two columns: `messages_count, digest`.
+/// Reads two columns: `messages_count, digest`.
 pub(crate) fn fingerprint(row: &Row<'_>, first: usize) -> rusqlite::Result<Fingerprint> {
     Ok(Fingerprint {
         count: row.get::<_, i64>(first)?.cast_unsigned(),

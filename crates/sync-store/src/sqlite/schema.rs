@@ -7,14 +7,15 @@ pub const APPLICATION_ID: u32 = 0x5741_5256;
 
 pub(crate) const MIGRATIONS: &[Migration] = &[TABLES];
 
-/// The unreleased versions 1 to 3 had other names, and are refused.
+/// The first released version. The unreleased versions 1 to 3 had other names, and are refused.
 ///
-/// - The BLOB that may be long stands last, so that reading the columns before it needs no overflow
-///   page.
-/// - `vault_summary` is stale when somebody changed messages by hand.
-/// - Its `repaired_ms` and `missing_count` are NULL where nothing was ever lost; `missing_count` is
-///   NULL, too, where nobody knows how much was.
-/// - The `id` of a `blob_chunk` is its blob's, and its number in the low 20 bits.
+/// - The BLOB that may be long is the last column, so that reading the columns before it needs no
+///   overflow page.
+/// - `vault_summary` is stale after messages were deleted or updated by hand. `erase` updates
+///   messages, too, but then writes the summary, which is not stale any more.
+/// - Its `repaired_ms` and `missing_count` are NULL if no messages were ever lost; `missing_count`
+///   is also NULL if their number is unknown.
+/// - The `id` of a `blob_chunk` consists of its blob's id and, in the low 20 bits, its number.
 const TABLES: Migration = Migration {
     version: 4,
     sql: "
@@ -63,8 +64,8 @@ const TABLES: Migration = Migration {
     ",
 };
 
-/// A counter or a time as SQLite keeps it. Those of this crate come from counting and from clocks;
-/// what a request names may be larger, and means "past everything" then.
+/// Converts a counter or a time to SQLite's integers. Values of this crate come from counting and
+/// from clocks; a request may name a larger value, which then means "past everything".
 pub(crate) fn to_column(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! How large vaults' files are, without opening one.
+//! Reads the sizes of vaults' files without opening them.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::io::ErrorKind;
@@ -11,24 +11,26 @@ use engine::side_file_path;
 use crate::error::{Error, Result};
 use crate::sqlite::VaultFiles;
 
-/// A vault's files as the file system has them.
+/// The sizes of a vault's files in the file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VaultFileSizes {
-    /// The size of the file, without its WAL.
+    /// The size of the file without its WAL.
     pub file_bytes: u64,
-    /// The size of its WAL.
+    /// The size of the file's WAL.
     pub wal_bytes: u64,
-    /// When one of them was last changed, milliseconds since 1970.
+    /// The last modification time of either, in milliseconds since 1970.
     pub changed_ms: u64,
 }
 
 impl VaultFiles {
-    /// The files of one vault; `None` if there are none. Two calls of the file system.
+    /// Returns the sizes of one vault's files, or `None` if there are none. This makes two calls of
+    /// the file system.
     pub(crate) fn file_sizes(&self, vault: &VaultId) -> Option<VaultFileSizes> {
         sizes(&vault.path(&self.data))
     }
 
-    /// The files of all vaults. Looks at each of them: a second for some hundred thousand.
+    /// Returns the sizes of all vaults' files. Reading them takes about a second for a few hundred
+    /// thousand.
     pub(crate) fn sizes(&self) -> Result<Vec<(VaultId, VaultFileSizes)>> {
         let mut all = Vec::new();
         for folder in entries(&self.data.join(VAULTS_DIRECTORY))? {
@@ -36,7 +38,7 @@ impl VaultFiles {
                 let name = file.file_name();
                 let vault = name.to_str().and_then(|name| name.strip_suffix(".sqlite"));
                 let Some(Ok(vault)) = vault.map(str::parse) else { continue };
-                // One that is not there any more was removed meanwhile.
+                // A file that is missing now was removed in the meantime.
                 all.extend(sizes(&file.path()).map(|sizes| (vault, sizes)));
             }
         }
@@ -44,7 +46,7 @@ impl VaultFiles {
     }
 }
 
-/// What is in a directory; nothing, if it is none or gone.
+/// Returns the entries of a directory, or none if it is missing or not a directory.
 fn entries(path: &Path) -> Result<Vec<DirEntry>> {
     let entries = fs::read_dir(path).and_then(Iterator::collect);
     match entries {
@@ -65,7 +67,7 @@ fn sizes(path: &Path) -> Option<VaultFileSizes> {
     })
 }
 
-/// 0 where the file system does not know.
+/// Returns the modification time, or 0 if the file system does not have it.
 fn changed_ms(file: &Metadata) -> u64 {
     let since = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

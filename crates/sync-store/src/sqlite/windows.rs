@@ -1,4 +1,4 @@
-//! A vault's windows: recorded sums by time, and what is computed from the messages themselves.
+//! A vault's windows: the recorded sums by time, and sums computed from the messages themselves.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +20,7 @@ pub(super) fn recorded(db: &Connection) -> Result<Vec<(FingerprintWindow, Finger
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Whether the recorded windows are those of the recorded summary.
+/// Whether the sum of the recorded windows equals the recorded summary.
 pub(super) fn add_up(db: &Connection) -> Result<bool> {
     let mut sum = Fingerprint::default();
     for (_, window) in recorded(db)? {
@@ -29,7 +29,7 @@ pub(super) fn add_up(db: &Connection) -> Result<bool> {
     Ok(sum == summary(db)?.fingerprint)
 }
 
-/// Adds to the recorded windows what is in `all` and not in `known`.
+/// Adds the part of `all` that is not in `known` to the recorded windows.
 pub(super) fn add(
     db: &Connection,
     all: &[(FingerprintWindow, Fingerprint)],
@@ -53,7 +53,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// One message of a window has another hash.
+/// Replaces the hash of one message in its window's sum.
 pub(super) fn replace(
     db: &Connection,
     window: FingerprintWindow,
@@ -86,7 +86,7 @@ fn scan(
     let sql = "SELECT timestamp, hash FROM message WHERE timestamp >= ?1 AND timestamp < ?2
                ORDER BY timestamp LIMIT ?3";
     let mut statement = db.prepare_cached(sql)?;
-    // A timestamp's first bytes are its moment.
+    // A timestamp's first bytes are its hybrid time.
     let (start, end) = (time_range.start.to_be_bytes(), time_range.end.to_be_bytes());
     let mut rows = statement.query((&start[..], &end[..], to_column(count_max as u64)))?;
     while let Some(row) = rows.next()? {
@@ -137,8 +137,8 @@ pub(super) fn entries(
     Ok(lists)
 }
 
-/// Summary and windows from the contents of every message; the cursor is what it was, or the newest
-/// row's.
+/// Computes the summary and windows from the contents of all messages. The cursor is the recorded
+/// one, or the newest row's if that is higher.
 fn compute(db: &Connection) -> Result<(VaultSummary, BTreeMap<FingerprintWindow, Fingerprint>)> {
     let mut computed = VaultSummary { cursor: summary(db)?.cursor, ..VaultSummary::default() };
     let mut windows: BTreeMap<FingerprintWindow, Fingerprint> = BTreeMap::new();
@@ -175,7 +175,7 @@ pub(super) fn rebuild(db: &Connection) -> Result<()> {
     write_summary(db, computed)
 }
 
-/// Puts right the hashes of contents that were changed by hand.
+/// Corrects the hashes of contents that were changed by hand.
 fn rehash(db: &Connection) -> Result<()> {
     let mut wrong = Vec::new();
     let mut statement = db.prepare("SELECT seq, timestamp, content, hash FROM message")?;

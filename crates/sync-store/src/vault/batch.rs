@@ -1,23 +1,24 @@
-//! Messages on their way into a vault: in order, hashed, each timestamp once.
+//! Batches of messages for a vault: sorted, hashed, each timestamp once.
 
 use crdt::{Fingerprint, FingerprintWindow, Message, Timestamp};
 
 use crate::error::{Error, Result, TIMESTAMPS_NAMED_MAX};
 
-/// Messages to store. Making one sorts and hashes: some milliseconds for a full request.
+/// Messages to store. Creating a batch sorts and hashes them, which takes some milliseconds for a
+/// full request.
 #[derive(Clone, Debug, Default)]
 pub struct MessageBatch {
-    /// By timestamp, each once: neighbouring inserts touch the same page of the index, and writers
-    /// of one vault take its rows in the same order.
+    /// The messages by timestamp, each once: neighboring inserts touch the same page of the index,
+    /// and writers of one vault lock its rows in the same order.
     pub(crate) entries: Vec<BatchEntry>,
-    /// What the entries add to each window, by window.
+    /// The sum that the entries add to each window, by window.
     pub(crate) windows: Vec<(FingerprintWindow, Fingerprint)>,
     pub(crate) sum: Fingerprint,
-    /// Of all contents.
+    /// The size of all contents in bytes.
     pub(crate) bytes: u64,
-    /// Messages that were in the request once more.
+    /// The number of messages that the request repeated.
     pub(crate) repeated: u64,
-    /// The sequence number after which nothing may have arrived, if that matters.
+    /// The sequence number after which no message may have arrived, if required.
     pub(crate) expected_cursor: Option<u64>,
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct BatchEntry {
 }
 
 impl MessageBatch {
-    /// [`Error::TimestampConflict`] if one timestamp comes with two contents.
+    /// Creates a batch. Returns [`Error::TimestampConflict`] if one timestamp has two contents.
     pub fn new(mut messages: Vec<Message>) -> Result<Self> {
         messages.sort_by_key(|message| message.timestamp);
         let mut batch = Self { entries: Vec::with_capacity(messages.len()), ..Self::default() };
@@ -51,16 +52,18 @@ impl MessageBatch {
         }
     }
 
-    /// To be stored only if nothing has arrived after this cursor: else [`Error::StaleCursor`].
+    /// Sets the expected cursor. If messages have arrived after it, storing returns
+    /// [`Error::StaleCursor`].
     #[must_use]
     pub fn with_expected_cursor(self, cursor: Option<u64>) -> Self {
         Self { expected_cursor: cursor, ..self }
     }
 
-    /// Of messages with one timestamp the first stays, whatever the others say.
+    /// Creates a batch that keeps the first of several messages with one timestamp and ignores the
+    /// others.
     pub fn new_keeping_first(mut messages: Vec<Message>) -> Self {
         let count = messages.len();
-        // Stable: what came first stays first.
+        // The sort is stable: the message that came first stays first.
         messages.sort_by_key(|message| message.timestamp);
         messages.dedup_by_key(|message| message.timestamp);
         let repeated = (count - messages.len()) as u64;
@@ -72,7 +75,7 @@ impl MessageBatch {
         batch
     }
 
-    /// The timestamps, in order.
+    /// Returns the timestamps in order.
     pub fn timestamps(&self) -> impl Iterator<Item = Timestamp> {
         self.entries.iter().map(|entry| entry.message.timestamp)
     }
@@ -84,7 +87,7 @@ impl MessageBatch {
         self.entries.push(entry);
     }
 
-    /// Adds an entry, later than those before it, to the sums.
+    /// Adds an entry, which must be later than those before it, to the sums.
     pub(crate) fn add(&mut self, entry: &BatchEntry) {
         let window = FingerprintWindow::for_timestamp(entry.message.timestamp);
         match self.windows.last_mut() {
@@ -95,7 +98,7 @@ impl MessageBatch {
         self.bytes += entry.message.content.len() as u64;
     }
 
-    /// Whether there is nothing to store.
+    /// Whether the batch has no messages.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,7 +1,7 @@
-//! What a vault knows about the user's devices: their names, and how far each has synced.
+//! The data of a user's devices in the vault: their names, and how far each has synced.
 //!
 //! # Not here
-//! - Which devices there are, and their tokens → `accounts`. A row here gives nobody access.
+//! - The list of devices and their tokens → `accounts`. A row here gives no access.
 
 use accounts::DeviceId;
 use crdt::NodeId;
@@ -10,27 +10,28 @@ use crdt::NodeId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultDevice {
     pub id: DeviceId,
-    /// What people call it.
+    /// The name that people gave it.
     pub name: String,
-    /// Under which name it stamps its changes, if it has said so.
+    /// The node id in the timestamps of its changes, if it has reported it.
     pub node_id: Option<NodeId>,
-    /// Up to which sequence number it has what the vault has.
+    /// The sequence number up to which it has all messages of the vault.
     pub cursor: u64,
-    /// Changes that it had yet to send when it was last heard of.
+    /// The number of changes that it still had to send at its last report.
     pub unsent_count: u64,
-    /// When it last synced, milliseconds since 1970; 0 if never.
+    /// The time of its last sync in milliseconds since 1970; 0 if it never synced.
     pub last_seen_ms: u64,
-    /// When it was registered, milliseconds since 1970.
+    /// The time of its registration in milliseconds since 1970.
     pub created_ms: u64,
 }
 
-/// Who asks, and when.
+/// The activity of a device: a request and its time.
 #[derive(Clone, Debug)]
 pub struct DeviceActivity {
     pub device: DeviceId,
     pub now_ms: u64,
-    /// What the device says of itself; `None` leaves what is known.
+    /// The node id that the device reports; `None` keeps the recorded one.
     pub node_id: Option<NodeId>,
-    /// Before a page is answered, but after a batch is stored.
+    /// The number of unsent changes that the device reports: before a page is read, but after a
+    /// batch is stored.
     pub unsent_count: Option<u64>,
 }

@@ -1,12 +1,11 @@
-//! What a vault does for a gateway: for apps that were made for another server, and speak its
-//! protocol.
+//! The vault's interface for a gateway: for apps of another server, with that server's protocol.
 //!
 //! A gateway keeps its *state* in the vault, bytes that only it reads, which change in the
-//! transaction that stores messages; and a *blob*, in chunks, so that nobody needs to hold one in
-//! memory. Which blob counts is for the state to say: chunks are written first, and the state
-//! last, in a transaction that finds all chunks of its blob there and removes those of all others.
-//! So a blob that a state names is whole, whoever else writes one at the same time, and whatever
-//! becomes of the answer.
+//! transaction that stores messages; and a *blob* in chunks, so that no process needs to hold a
+//! whole one in memory. The state names the current blob: chunks are written first, and the state
+//! last, in a transaction that checks that all chunks of its blob exist and removes those of all
+//! others. So a blob that a state names is complete, even if another process writes one at the same
+//! time, and whether or not the response arrives.
 
 use std::sync::Arc;
 
@@ -17,30 +16,30 @@ use crdt::{Message, Timestamp};
 use super::batch::MessageBatch;
 use crate::error::{BoxError, Result};
 
-/// Makes the new state, given the present one (empty at first) and the timestamps that are being
-/// stored, in order. It may run more than once. An error refuses the whole request
+/// A function that returns the new state, given the current one (empty at first) and the timestamps
+/// of the new messages, in order. It may run more than once. An error refuses the whole request
 /// ([`crate::Error::Declined`]).
 pub type UpdateStateFn =
     Arc<dyn Fn(&[u8], &[Timestamp]) -> Result<Vec<u8>, BoxError> + Send + Sync>;
 
-/// Makes the state anew that stood beside other messages: given the state, and the timestamps of
-/// all messages that are there, in order. A state that does not depend on messages stays.
+/// A function that rebuilds a state after messages were lost: given the state, and the timestamps
+/// of all remaining messages, in order. It returns a state that does not depend on messages
+/// unchanged.
 pub type RepairStateFn = fn(&[u8], &[Timestamp]) -> Result<Vec<u8>, BoxError>;
 
-/// The part of a vault that gateways use.
+/// The operations of a vault that gateways use.
 #[async_trait]
 pub trait GatewayStore: Send + Sync {
-    /// Stores what is new, whatever the contents of what is known, and the state that `update`
-    /// makes of it; all or nothing. Answers when it is on the disk.
+    /// Stores the new messages of a batch, ignores the contents of known ones, and stores the state
+    /// that `update` returns; all or nothing. Returns when the disk has it.
     async fn exchange(&self, batch: MessageBatch, update: UpdateStateFn)
     -> Result<ExchangeOutcome>;
 
-    /// The state as it is.
+    /// Returns the current state.
     async fn gateway_state(&self) -> Result<GatewaySnapshot>;
 
-    /// Messages in order of their timestamps, from the first that is not before `start`, of those
-    /// that had arrived up to `cursor`: at most `count_max`, and no more after `bytes_max` of
-    /// contents.
+    /// Returns messages in order of timestamp, from `start` on, of those that had arrived up to
+    /// `cursor`: at most `count_max`, and no more after `bytes_max` of contents.
     async fn messages_from(
         &self,
         start: Timestamp,
@@ -49,8 +48,8 @@ pub trait GatewayStore: Send + Sync {
         bytes_max: usize,
     ) -> Result<Vec<Message>>;
 
-    /// [`Self::gateway_state`], and the first of the messages [`Self::messages_from`] a start that
-    /// had arrived then: at one moment, for less than both.
+    /// Returns [`Self::gateway_state`] and the first of [`Self::messages_from`] `start` up to its
+    /// cursor. This costs less than two calls and reads both at one moment.
     async fn read_with_messages(
         &self,
         start: Timestamp,
@@ -62,8 +61,8 @@ pub trait GatewayStore: Send + Sync {
         Ok((recorded, messages))
     }
 
-    /// [`Self::exchange`], and the first of the messages [`Self::messages_from`] a start that had
-    /// arrived before it, for less than both.
+    /// Runs [`Self::exchange`] and returns the first of [`Self::messages_from`] `start` that had
+    /// arrived before it. This costs less than two calls.
     async fn exchange_and_read(
         &self,
         batch: MessageBatch,
@@ -77,24 +76,24 @@ pub trait GatewayStore: Send + Sync {
         Ok((exchanged, messages))
     }
 
-    /// Forgets all messages, and updates the state, to which no timestamps are shown. Sequence
-    /// numbers go on where they were.
+    /// Removes all messages and updates the state; `update` gets no timestamps. Sequence numbers
+    /// continue where they were.
     async fn clear(&self, update: UpdateStateFn) -> Result<()>;
 
-    /// Writes a chunk of a blob; one that is there is replaced. On the disk when a later
-    /// `exchange` has answered.
+    /// Writes a chunk of a blob and replaces an existing one. The chunk is on the disk when a later
+    /// `exchange` has returned.
     async fn put_chunk(&self, chunk: BlobChunkId, content: Bytes) -> Result<()>;
 
     /// Reads a chunk of a blob.
     async fn chunk(&self, chunk: BlobChunkId) -> Result<Option<Bytes>>;
 
-    /// All chunks that there are, in order.
+    /// Returns the ids of all existing chunks, in order.
     async fn chunk_ids(&self) -> Result<Vec<BlobChunkId>>;
 
-    /// Writes the state that `update` makes, and that names `blob`; from then on no other blob has
-    /// chunks. All or nothing; answers when it is on the disk.
+    /// Writes the state that `update` returns, which names `blob`, and removes the chunks of all
+    /// other blobs. All or nothing; returns when the disk has it.
     ///
-    /// [`crate::Error::BlobIncomplete`] if not all chunks of the blob are there: another process
+    /// Returns [`crate::Error::BlobIncomplete`] if chunks of the blob are missing: another process
     /// has replaced the vault's blob since they were written.
     async fn replace_blob(
         &self,
@@ -102,24 +101,24 @@ pub trait GatewayStore: Send + Sync {
         update: UpdateStateFn,
     ) -> Result<ExchangeOutcome>;
 
-    /// Removes the chunks of a blob. Only for one that no state names, nor will.
+    /// Removes the chunks of a blob. No state may name this blob, now or later.
     async fn remove_blob(&self, blob: BlobId) -> Result<()>;
 }
 
-/// A blob all of whose chunks were written.
+/// A blob whose chunks were all written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompleteBlob {
     pub id: BlobId,
-    /// Numbers from 0 to below this.
+    /// The number of chunks. They are numbered from 0.
     pub chunks_count: u32,
 }
 
-/// What an [`GatewayStore::exchange`] found and left.
+/// The result of a [`GatewayStore::exchange`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExchangeOutcome {
-    /// The vault's newest sequence number before it.
+    /// The vault's newest sequence number before the exchange.
     pub cursor: u64,
-    /// Messages that were new.
+    /// The number of messages that were new.
     pub stored: u64,
     /// The state afterwards.
     pub state: Bytes,
@@ -129,16 +128,16 @@ pub struct ExchangeOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewaySnapshot {
     pub cursor: u64,
-    /// Empty if there never was one.
+    /// The state; empty if there never was one.
     pub state: Bytes,
 }
 
-/// The name of a blob within its vault; random.
+/// The id of a blob within its vault. It is random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlobId(u64);
 
 impl BlobId {
-    /// So that it fits beside a chunk's number into SQLite's 63 bits.
+    /// The length of an id: with a chunk's number, it fits into SQLite's 63 bits.
     const BITS: u32 = 63 - BlobChunkId::NUMBER_BITS;
 
     pub fn generate() -> Self {
@@ -147,7 +146,7 @@ impl BlobId {
         Self(u64::from_be_bytes(bytes) >> (64 - Self::BITS))
     }
 
-    /// The number that [`Self::get`] gave.
+    /// Creates the id from a number that [`Self::get`] returned.
     pub fn new(number: u64) -> Option<Self> {
         (number >> Self::BITS == 0).then_some(Self(number))
     }
@@ -157,20 +156,20 @@ impl BlobId {
     }
 }
 
-/// Which chunk of which blob.
+/// The id of a chunk: its blob and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BlobChunkId {
     pub blob: BlobId,
-    /// From 0; below [`BlobChunkId::COUNT_MAX`].
+    /// The number of the chunk, from 0; below [`BlobChunkId::COUNT_MAX`].
     pub number: u32,
 }
 
 impl BlobChunkId {
     const NUMBER_BITS: u32 = 20;
-    /// Pieces of a blob.
+    /// The maximum number of chunks of a blob.
     pub const COUNT_MAX: u32 = 1 << Self::NUMBER_BITS;
 
-    /// One number for both: a rowid.
+    /// Returns one number for both, which is a rowid.
     pub(crate) fn to_row(self) -> i64 {
         debug_assert!(self.number < Self::COUNT_MAX, "a chunk's number has 20 bits");
         (self.blob.0 << Self::NUMBER_BITS | u64::from(self.number)).cast_signed()

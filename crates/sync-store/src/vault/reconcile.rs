@@ -1,13 +1,13 @@
-//! The server's side of comparing two sets of messages (`docs/reference/formats/8-reconcile.md`).
+//! The server's side of set reconciliation (`docs/reference/formats/8-reconcile.md`).
 //!
-//! A device claims what it holds in ranges of time; each claim gets a finding. What the server
-//! holds is taken from the recorded windows where a claim covers them whole, else from the
-//! messages.
+//! A device claims which messages it has in ranges of time; each claim gets a range diff. The
+//! server's own side comes from the recorded windows if a claim covers them completely, or else
+//! from the messages.
 //!
 //! # Invariants
-//! - Nothing is remembered between two requests, and nothing of the set is changed.
-//! - A recorded window that is found to be wrong is made anew: a damaged vault does not keep its
-//!   devices comparing for ever.
+//! - No state is kept between two requests, and the set is not changed.
+//! - A recorded window that proves wrong is rebuilt: otherwise devices of a damaged vault would
+//!   compare forever.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -17,51 +17,56 @@ use crdt::{Fingerprint, FingerprintWindow, Message};
 use super::{MessageEntry, RangeBucket, SyncStore};
 use crate::error::Result;
 
-/// Messages of a part at least: below that, the ids of a part's messages say no less than more
-/// parts would.
+/// The minimum number of messages in a bucket. Below it, the ids of the bucket's messages are as
+/// short as more buckets would be.
 const PART_MESSAGES_MIN: u64 = 64;
-/// Parts of one answer, some 20 bytes each, when there are more messages to cut.
+/// The maximum number of buckets in one response, about 20 bytes each. With more messages, buckets
+/// grow.
 const PARTS_COUNT_MAX: u64 = 4_096;
-/// Messages that one answer looks at for claims of ids: bounds memory, at 32 bytes each.
+/// The maximum number of messages that one response reads for claims of ids. It bounds memory, at
+/// 32 bytes each.
 const ITEMS_COUNT_MAX: usize = 250_000;
-/// Ranges of one look into the messages: bounds how much is read beyond what can be answered.
+/// The maximum number of ranges per read of messages. It bounds how much is read that does not fit
+/// into the response.
 const RANGES_COUNT_MAX: usize = 1_000;
 
-/// What a device says that it holds in a range of moments.
+/// A device's claim about its messages in a range of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeClaim {
     pub time_range: Range<u64>,
     pub summary: RangeSummary,
 }
 
-/// Messages, as one number or one by one. The numbers are [`Fingerprint::short_digest`].
+/// A summary of messages: one fingerprint or a list of ids. The numbers are
+/// [`Fingerprint::short_digest`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeSummary {
     Fingerprint { count: u64, digest: u64 },
     Ids(Vec<u64>),
 }
 
-/// What the server says to a claim.
+/// The server's response to a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeDiff {
-    /// Both hold the same.
+    /// Both sides have the same messages.
     Equal,
-    /// To a sum: what is here, from the range's start to the end of the last part.
+    /// The server's buckets, in response to a fingerprint, from the start of the range to the end
+    /// of the last bucket.
     Buckets(Vec<RangeBucket>),
-    /// To ids.
+    /// The difference, in response to ids.
     Difference {
-        /// What the device lacks, in order of time.
+        /// The messages that the device lacks, in order of time.
         messages: Vec<Message>,
-        /// What is lacking here.
+        /// The ids of messages that the server lacks.
         wanted: Vec<u64>,
-        /// Up to which moment this was found out, if not to the range's end: of `wanted` only what
-        /// is before it is lacking.
+        /// The moment up to which the range was compared, if not to its end. Only those of `wanted`
+        /// that are before it are lacking.
         end: Option<u64>,
     },
 }
 
-/// Answers claims, which are in order of time and do not overlap. Fewer findings than claims if
-/// the contents of the messages in them reach `bytes_max`.
+/// Compares claims, which must be in order of time and must not overlap. Returns fewer diffs than
+/// claims if the contents of their messages reach `bytes_max`.
 pub async fn reconcile(
     store: &dyn SyncStore,
     claims: &[RangeClaim],
@@ -117,13 +122,14 @@ async fn compare_sums(store: &dyn SyncStore, claims: &[RangeClaim]) -> Result<Ve
         findings[index] = RangeDiff::Buckets(parts);
     }
     if is_wrong {
-        // Somebody may also have stored something between the two looks: then it is only work.
+        // If a message was stored between the two reads, this is only unnecessary work.
         store.rebuild().await?;
     }
     Ok(findings)
 }
 
-/// The fingerprints of ranges, from the recorded windows where these begin and end with windows.
+/// Returns the fingerprints of ranges, from the recorded windows if they begin and end with
+/// windows.
 async fn fingerprints(store: &dyn SyncStore, ranges: &[Range<u64>]) -> Result<Vec<Fingerprint>> {
     let windows: BTreeMap<FingerprintWindow, Fingerprint> =
         store.windows().await?.into_iter().collect();
@@ -157,7 +163,7 @@ fn sum(fingerprints: impl Iterator<Item = Fingerprint>) -> Fingerprint {
     })
 }
 
-/// Answers claims of ids as long as there is room.
+/// Compares claims of ids until a limit is reached.
 struct IdClaimResolver<'a> {
     store: &'a dyn SyncStore,
     bytes_left: usize,
@@ -174,7 +180,7 @@ impl IdClaimResolver<'_> {
                 break;
             }
             self.items_left -= items.len();
-            // What is of the last moment may not be all of it.
+            // The list may lack messages of the last moment.
             let last = items.last().map(|item| item.timestamp.hybrid_time());
             let end = last.filter(|_| self.items_left == 0);
             let RangeSummary::Ids(ids) = &claim.summary else { continue };

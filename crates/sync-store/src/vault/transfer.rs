@@ -1,8 +1,8 @@
-//! Copying a vault from one place to another, so that devices find there what they left.
+//! Copies a vault from one storage to another, so that devices can continue with the copy.
 //!
-//! Messages keep their order of arrival, and so their numbers: a device's cursor means the same in
-//! the copy. (Where messages were deleted by hand, numbers are closed up, and devices notice by the
-//! fingerprint.) A copy that broke off goes on where it stopped.
+//! Messages keep their order of arrival, and so their sequence numbers: a device's cursor means the
+//! same in the copy. (If messages were deleted by hand, the gaps are closed, and devices notice by
+//! the fingerprint.) An interrupted copy resumes where it stopped.
 
 use std::sync::Arc;
 
@@ -10,25 +10,27 @@ use super::batch::MessageBatch;
 use super::{Quota, Vault, VaultSummary};
 use crate::error::{Error, Result};
 
-/// Messages, and bytes of contents, that are held in memory.
+/// The limits of messages, and of bytes of contents, in memory.
 const COUNT_MAX: usize = 20_000;
 const BYTES_MAX: usize = 8 << 20;
 
-/// Copies what `from` has and `to` has not, devices, chunks and the gateway's state included;
+/// Copies what `to` lacks from `from`, including devices, chunks and the gateway's state, and
 /// returns the summary of both.
 ///
-/// `progress` is told how many messages are done. [`Error::CopyDiffers`] if the two are not equal
-/// afterwards: `to` had other messages, or `from` was changed meanwhile.
+/// `progress` is called with the number of copied messages. Returns [`Error::CopyDiffers`] if the
+/// two differ afterwards: `to` had other messages, or `from` was changed at the same time.
 pub async fn copy_vault(
     from: &Vault,
     to: &Vault,
     mut progress: impl FnMut(u64),
 ) -> Result<VaultSummary> {
-    // Numbers at the source have gaps at most, so what comes after this number is enough.
+    // The source's numbers may have gaps but are never lower, so the messages after this number
+    // suffice.
     let mut cursor = to.summary().await?.cursor;
     loop {
         let page = from.page(cursor, COUNT_MAX, BYTES_MAX, None).await?;
-        // A batch is stored in order of time: a run of messages that arrived in that order each.
+        // A batch is stored in order of time, so each run of messages that arrived in that order is
+        // a batch.
         for run in page.messages.chunk_by(|one, next| one.timestamp < next.timestamp) {
             let batch = MessageBatch::new(run.to_vec())?;
             let stored = to.store(batch, Quota::UNLIMITED, None).await?;
@@ -41,7 +43,7 @@ pub async fn copy_vault(
     }
     copy_devices(from, to).await?;
     copy_blob_chunks(from, to).await?;
-    // Last: it names chunks, and when it is on the disk they are.
+    // The state comes last: it names chunks, and when it is on the disk, they are, too.
     let state = from.gateway_state().await?.state;
     to.exchange(MessageBatch::default(), Arc::new(move |_, _| Ok(state.to_vec()))).await?;
     check_gateways(from, to).await?;
@@ -69,7 +71,7 @@ async fn copy_devices(from: &Vault, to: &Vault) -> Result<()> {
 
 async fn copy_blob_chunks(from: &Vault, to: &Vault) -> Result<()> {
     let chunks = from.chunk_ids().await?;
-    // In order, both.
+    // Both lists are sorted.
     for chunk in to.chunk_ids().await? {
         if chunks.binary_search(&chunk).is_err() {
             to.remove_blob(chunk.blob).await?;
@@ -84,7 +86,7 @@ async fn copy_blob_chunks(from: &Vault, to: &Vault) -> Result<()> {
     Ok(())
 }
 
-/// Compares what gateways keep.
+/// Compares the data of gateways in both vaults.
 async fn check_gateways(from: &Vault, to: &Vault) -> Result<()> {
     if from.gateway_state().await?.state != to.gateway_state().await?.state {
         return Err(differs("the gateway's state".to_owned()));

@@ -1,4 +1,4 @@
-//! What two sides compare: windows, parts, items.
+//! Tests of the data that two sides compare: windows, buckets and entries.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use sync_store::{RangeBucket, Vault};
 use crate::fixture::VaultsFixture;
 use crate::{fingerprint, message, store};
 
-/// Spread over five windows, unevenly.
+/// Returns messages that are spread unevenly over five windows.
 fn spread() -> Vec<Message> {
     (0..500u64).map(|n| message(n * n * 21_000, &format!("content {n}"))).collect()
 }
@@ -90,7 +90,7 @@ pub(crate) async fn messages_of_one_moment_stay_together(fixture: &VaultsFixture
 pub(crate) async fn the_newest_message_is_found_among_many(fixture: &VaultsFixture) {
     let vault = fixture.vault();
     assert_eq!(sync_store::newest_timestamp(vault.as_ref()).await.unwrap(), None);
-    // More than one part, in one window and in the next.
+    // The vault has more than one bucket, in one window and in the next.
     for (start, count) in [(0, 1), (1, 2_100), (FingerprintWindow(3).time_range().start >> 16, 1)] {
         let messages: Vec<_> = (start..start + count).map(|n| message(n, "content")).collect();
         store(&vault, messages).await.unwrap();

@@ -1,4 +1,4 @@
-//! What a vault notes about devices.
+//! Tests of the records of a vault about devices.
 
 use accounts::DeviceId;
 use crdt::{Message, NodeId};
@@ -25,7 +25,7 @@ async fn push(
     vault.store(MessageBatch::new(messages)?, Quota::UNLIMITED, seen).await
 }
 
-/// Cursor and time of the only client.
+/// Returns the cursor and the time of the only device.
 async fn cursor_and_last_seen(vault: &Vault) -> (u64, u64) {
     let devices = vault.devices().await.unwrap();
     assert_eq!(devices.len(), 1);
@@ -73,7 +73,8 @@ pub(crate) async fn a_refused_push_is_not_noted(fixture: &VaultsFixture) {
     assert_eq!(cursor_and_last_seen(&vault).await, (1, 100));
 }
 
-/// A pull's note is written when it can be; a write that is answered after it is later.
+/// Pulls and waits for the record of it: a pull is recorded in the background, and a write that
+/// returns afterwards is later.
 async fn pull(vault: &Vault, cursor: u64, seen: DeviceActivity) {
     vault.page(cursor, 1, 1, Some(seen)).await.unwrap();
     push(vault, Vec::new(), None).await.unwrap();
@@ -86,14 +87,14 @@ pub(crate) async fn a_pull_is_noted(fixture: &VaultsFixture) {
     push(&vault, (0..9).map(|millis| message(millis, "a")).collect(), None).await.unwrap();
     pull(&vault, 0, activity(&phone, 100_000)).await;
     assert_eq!(cursor_and_last_seen(&vault).await, (1, 100_000));
-    // A device that asks every second costs no write every second.
+    // A device that syncs every second costs no write every second.
     pull(&vault, 0, activity(&phone, 159_999)).await;
     assert_eq!(cursor_and_last_seen(&vault).await, (1, 100_000));
     pull(&vault, 0, activity(&phone, 160_000)).await;
     assert_eq!(cursor_and_last_seen(&vault).await, (1, 160_000));
     pull(&vault, 6, activity(&phone, 160_001)).await;
     assert_eq!(cursor_and_last_seen(&vault).await, (7, 160_001));
-    // A device that went back, as a restored one does, is noted too.
+    // A device that went back, as a restored one does, is recorded, too.
     pull(&vault, 2, activity(&phone, 160_002)).await;
     assert_eq!(cursor_and_last_seen(&vault).await, (3, 160_002));
 }
@@ -118,7 +119,8 @@ pub(crate) async fn a_client_says_who_it_is_and_what_it_has_to_send(fixture: &Va
         .await
         .unwrap();
     assert_eq!(told().await.unsent_count, 0);
-    // It counts notes, of which several may become one message: it says what is left.
+    // The device counts pending changes, of which several may become one message: it reports how
+    // many are left.
     let left =
         |unsent, now_ms| DeviceActivity { unsent_count: Some(unsent), ..activity(&phone, now_ms) };
     push(&vault, vec![message(3, "c")], Some(left(5, 103))).await.unwrap();

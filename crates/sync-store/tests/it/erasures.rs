@@ -1,4 +1,4 @@
-//! Messages that get another content, under the numbers that they have.
+//! Tests of messages that get another content and keep their sequence numbers.
 
 use crdt::{Fingerprint, Message};
 use sync_store::{Error, MessageErasure, Quota, Vault, VaultSummary};
@@ -6,7 +6,7 @@ use sync_store::{Error, MessageErasure, Quota, Vault, VaultSummary};
 use crate::fixture::VaultsFixture;
 use crate::{fingerprint, message, store};
 
-/// Says that `before` is to become `after`.
+/// Returns an erasure that replaces `before` with `after`.
 fn erasure(before: &Message, after: &str) -> MessageErasure {
     let hash = Fingerprint::from_message(before.timestamp, &before.content).digest;
     MessageErasure { message: Message { content: after.to_owned().into(), ..before.clone() }, hash }
@@ -18,7 +18,7 @@ async fn all(vault: &Vault) -> Vec<Message> {
 
 pub(crate) async fn erased_contents_are_gone_and_the_sums_follow(fixture: &VaultsFixture) {
     let vault = fixture.vault();
-    // In two windows of time.
+    // The messages are in two windows of time.
     let before = [message(1, "secret one"), message(2, "kept"), message(1 << 40, "secret two")];
     store(&vault, before.to_vec()).await.unwrap();
     let after = [message(1, "-"), message(2, "kept"), message(1 << 40, "a longer one than before")];

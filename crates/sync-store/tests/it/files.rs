@@ -1,4 +1,4 @@
-//! Vaults as files: keys, isolation, restart, removal, and what their bytes give away.
+//! Tests of vaults as files: keys, isolation, restart, removal, and plaintext in their bytes.
 
 use std::cell::Cell;
 use std::fs;
@@ -112,7 +112,7 @@ async fn no_file_shows_a_content_or_a_name() {
         .unwrap();
     let messages = (0..2_000).map(|millis| message(millis, "SECRETCONTENT")).collect();
     push(&vault, messages).await.unwrap();
-    // While it is open there is a WAL, afterwards all is in the main file.
+    // While the vault is open, there is a WAL; afterwards all data is in the main file.
     check_no_plaintext(store.path(), 2);
     drop(vault);
     let store = store.restart();
@@ -170,7 +170,7 @@ async fn a_removed_vault_leaves_no_file() {
     push(&vault, vec![message(1, "a")]).await.unwrap();
     store.vaults.remove(&id).await.unwrap();
     assert_eq!(files_below(store.path()), Vec::<PathBuf>::new());
-    // Who still holds it can do nothing with it.
+    // A handle to the removed vault is useless.
     let error = push(&vault, vec![message(2, "b")]).await.unwrap_err();
     assert!(matches!(error, Error::Engine(engine::Error::Closed)), "{error}");
     store.vaults.remove(&id).await.unwrap();
@@ -200,7 +200,7 @@ fn by_hand(path: &Path, key: &DatabaseKey) -> Connection {
     engine::open_connection(path, &encryption, Profile::SERVER, false, false).unwrap().0
 }
 
-/// Changes a vault's file as another program would that has its key, while nobody has it open.
+/// Changes a closed vault's file, as another program with its key would.
 fn change(store: &DataDirFixture, id: &VaultId, key: &DatabaseKey, sql: &str) -> Vault {
     store.databases.close(&id.path(store.path())).unwrap();
     by_hand(&id.path(store.path()), key).execute(sql, []).unwrap();
@@ -225,7 +225,7 @@ async fn who_changes_messages_by_hand_leaves_a_vault_that_knows_it() {
         assert_eq!((after.fingerprint.count, after.cursor), (count, 9), "{sql}");
         assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
     }
-    // No sequence number is given twice.
+    // No sequence number is used twice.
     let after = push(&vault, vec![message(8, "content")]).await.unwrap().after;
     assert_eq!((after.cursor, after.fingerprint.count), (10, 8));
 }
@@ -248,7 +248,7 @@ async fn a_window_that_was_changed_by_hand_is_found_and_made_anew() {
         vault.rebuild().await.unwrap();
         assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
         assert_eq!(vault.windows().await.unwrap(), windows, "{sql}");
-        // Who only asks for the windows gets the right ones, too.
+        // Reading only the windows returns the right ones, too.
         let vault = change(&store, &id, &key, sql);
         assert_eq!(vault.windows().await.unwrap(), windows, "{sql}");
         assert!(vault.verify().await.unwrap().is_equal(), "{sql}");
@@ -271,7 +271,7 @@ async fn sizes_are_told_without_opening_and_only_open_vaults_are_found_open() {
     drop(vault);
 
     let store = store.restart();
-    // What is no vault is none of them.
+    // Other files are ignored.
     fs::write(store.path().join("vaults/stray.sqlite"), "x").unwrap();
     fs::write(store.path().join("vaults").join(&id.as_str()[..2]).join("x.sqlite"), "x").unwrap();
     assert!(store.vaults.get_open(&id).is_none());

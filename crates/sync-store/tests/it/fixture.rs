@@ -1,4 +1,4 @@
-//! What the tests' vaults are kept in.
+//! Fixtures: the storages of the tests' vaults.
 
 use std::any::Any;
 use std::path::Path;
@@ -12,15 +12,15 @@ use sync_store::{Error, PostgresDatabase, Vault, VaultFiles, Vaults};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-/// A place for vaults.
+/// A storage for vaults.
 pub(crate) struct VaultsFixture {
     pub(crate) vaults: Vaults,
-    /// Ends with the fixture.
+    /// The server or data directory, which lives as long as the fixture.
     _server: Box<dyn Any + Send + Sync>,
 }
 
 impl VaultsFixture {
-    /// A new vault.
+    /// Creates a new vault.
     pub(crate) fn vault(&self) -> Vault {
         self.vaults
             .open_with::<Error>(&VaultId::generate(), || Ok(DatabaseKey::generate()))
@@ -28,21 +28,21 @@ impl VaultsFixture {
     }
 }
 
-/// Files in a folder of their own.
+/// Creates a storage of files in a directory of its own.
 pub(crate) fn sqlite() -> VaultsFixture {
     let store = DataDirFixture::new();
     VaultsFixture { vaults: store.vaults.clone(), _server: Box::new(store) }
 }
 
-/// The tests' PostgreSQL server, started once; it ends with the process.
+/// Returns the tests' PostgreSQL server, which is started once and ends with the process.
 pub(crate) fn server() -> &'static PostgresServer {
     static SERVER: OnceLock<PostgresServer> = OnceLock::new();
-    // A server waits for its start by itself, which a thread of a test's runtime may not.
+    // Starting blocks the thread, which a thread of a test's runtime must not do.
     let start = || thread::spawn(|| PostgresServer::start_temporary(&["fsync=off"])).join();
     SERVER.get_or_init(|| start().unwrap().unwrap())
 }
 
-/// Rows of the tests' PostgreSQL.
+/// Creates a storage in the tests' PostgreSQL.
 pub(crate) async fn postgres() -> VaultsFixture {
     in_database("postgres").await
 }
@@ -54,7 +54,7 @@ pub(crate) async fn in_database(database: &str) -> VaultsFixture {
 
 pub(crate) const SHARDS: [&str; 2] = ["shard0", "shard1"];
 
-/// Rows of one of two databases, behind a third one that passes calls on.
+/// Creates a storage in two databases, behind a third one that passes calls on.
 pub(crate) async fn plproxy() -> VaultsFixture {
     static CLUSTER: OnceCell<()> = OnceCell::const_new();
     CLUSTER.get_or_init(cluster).await;
@@ -69,7 +69,8 @@ async fn cluster() {
     proxy("proxy", SHARDS.map(|shard| (server(), shard))).await;
 }
 
-/// A new database that passes calls on, as `docs/operating/postgres.md` tells operators to make it.
+/// Creates a database that passes calls on, as `docs/operating/postgres.md` describes for
+/// operators.
 pub(crate) async fn proxy(name: &str, shards: [(&PostgresServer, &str); 2]) {
     let device = server().connect("postgres").await.unwrap();
     device.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
@@ -92,7 +93,7 @@ pub(crate) async fn proxy(name: &str, shards: [(&PostgresServer, &str); 2]) {
     proxy.batch_execute(&sync_store::plproxy_sql()).await.unwrap();
 }
 
-/// A data directory, and what is open in it.
+/// A data directory and its open databases.
 pub(crate) struct DataDirFixture {
     pub(crate) databases: Arc<Databases>,
     pub(crate) vaults: Vaults,

@@ -1,4 +1,4 @@
-//! What a vault does for gateways.
+//! Tests of a vault's operations for gateways.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -13,12 +13,12 @@ use sync_store::{
 use crate::fixture::VaultsFixture;
 use crate::{fingerprint, message, store, timestamp};
 
-/// Counts: the record is how many messages it was told of, as text.
+/// Returns an update that counts: the state is the number of messages that it was given, as text.
 pub(crate) fn counting() -> UpdateStateFn {
     Arc::new(|record, timestamps| Ok((count(record) + timestamps.len()).to_string().into_bytes()))
 }
 
-/// The number that [`counting`] wrote.
+/// Returns the number that [`counting`] wrote.
 pub(crate) fn count(record: &[u8]) -> usize {
     match record {
         [] => 0,
@@ -62,7 +62,7 @@ pub(crate) async fn an_exchange_shows_what_is_new_in_order_and_keeps_the_record(
     assert_eq!(answer.unwrap(), expected);
     let fresh: Vec<Timestamp> = [1, 7, 9, 1 << 40].map(timestamp).to_vec();
     assert_eq!(*shown.lock().unwrap(), [(Vec::new(), fresh)]);
-    // The same again: nothing is new.
+    // The same messages again: none is new.
     let answer = vault.exchange(MessageBatch::new_keeping_first(messages.clone()), update).await;
     let expected = ExchangeOutcome { cursor: 5, stored: 0, state: Bytes::from_static(b"++") };
     assert_eq!(answer.unwrap(), expected);
@@ -99,7 +99,7 @@ pub(crate) async fn the_first_content_of_a_timestamp_stays(fixture: &VaultsFixtu
     let state = VaultSummary { cursor: 3, bytes: 12, fingerprint: fingerprint(&expected) };
     assert_eq!(vault.summary().await.unwrap(), state);
     check_sound(&vault).await;
-    // Warren's own devices are still refused.
+    // Pushes of Warren's own devices are still refused.
     let error = store(&vault, vec![message(1, "sealed anew")]).await.unwrap_err();
     assert!(matches!(error, Error::TimestampConflict { .. }), "{error}");
 }
@@ -135,7 +135,7 @@ pub(crate) async fn messages_since_a_timestamp_are_those_that_had_arrived(fixtur
         (71, 6, all, all, &[]),
         (0, 0, all, all, &[]),
         (0, 1, all, all, &[50]),
-        // In the middle of what arrived at once: in order of time.
+        // A cursor within one push: the messages that arrived together are in order of time.
         (0, 2, all, all, &[10, 50]),
         (0, 3, all, all, &[10, 30, 50]),
         (0, 4, all, all, &[10, 30, 50, 70]),
@@ -161,7 +161,7 @@ pub(crate) async fn a_look_is_the_record_and_the_first_messages(fixture: &Vaults
     let (recorded, messages) = vault.read_with_messages(timestamp(10), 1, 9).await.unwrap();
     assert_eq!(recorded, vault.gateway_state().await.unwrap());
     assert_eq!(messages, [message(10, "a")]);
-    // What an exchange brings itself, if it is new, had not arrived before it.
+    // New messages of the exchange itself had not arrived before it.
     let batch = MessageBatch::new_keeping_first(vec![message(20, "b"), message(15, "new")]);
     let looked = vault.exchange_and_read(batch, counting(), timestamp(11), 9, 9).await;
     let (exchanged, messages) = looked.unwrap();
@@ -197,7 +197,7 @@ pub(crate) async fn a_cleared_vault_goes_on_counting(fixture: &VaultsFixture) {
     let recorded = vault.gateway_state().await.unwrap();
     assert_eq!((recorded.cursor, &recorded.state[..]), (501, &b"7"[..]));
     assert_eq!(vault.chunk_ids().await.unwrap(), [chunk]);
-    // What was known is new again, and other contents are no conflict.
+    // Messages that were known are new again, and other contents do not conflict.
     let after = store(&vault, vec![message(1, "anew"), message(3, "anew")]).await.unwrap();
     assert_eq!((after.stored, after.after.cursor), (2, 503));
     let answer = exchange(&vault, vec![message(2, "anew"), message(3, "known")]).await;
@@ -264,7 +264,7 @@ pub(crate) async fn a_record_names_only_a_blob_that_is_whole(fixture: &VaultsFix
     let blobs = async || -> BTreeSet<BlobId> {
         vault.chunk_ids().await.unwrap().into_iter().map(|chunk| chunk.blob).collect()
     };
-    // Two servers write a blob each at the same time.
+    // Two servers write one blob each at the same time.
     for (blob, number) in [(first, 0), (second, 0), (first, 1), (second, 1)] {
         put(blob, number).await;
     }
@@ -274,13 +274,13 @@ pub(crate) async fn a_record_names_only_a_blob_that_is_whole(fixture: &VaultsFix
     assert!(matches!(refused, Error::BlobIncomplete), "{refused}");
     assert_eq!(vault.gateway_state().await.unwrap().state, "first");
     assert_eq!(blobs().await, BTreeSet::from([first]));
-    // What a broken upload has left goes with the next whole one.
+    // The next complete blob removes the rest of a broken upload.
     put(second, 0).await;
     let whole = BlobId::generate();
     put(whole, 0).await;
     replace(whole, 1, b"whole").await.unwrap();
     assert_eq!(blobs().await, BTreeSet::from([whole]));
-    // A refused record changes nothing.
+    // A declined state changes nothing.
     put(second, 0).await;
     let declining: UpdateStateFn = Arc::new(|_, _| Err("no".into()));
     let blob = CompleteBlob { id: second, chunks_count: 1 };
@@ -302,7 +302,7 @@ pub(crate) async fn a_large_record_comes_back(fixture: &VaultsFixture) {
     }
 }
 
-/// Sixteen at once, whose messages overlap: every message is counted once.
+/// Sixteen tasks run at the same time with overlapping messages: every message is counted once.
 pub(crate) async fn exchanges_at_once_lose_nothing(fixture: &VaultsFixture) {
     const TASKS: u64 = 16;
     let vault = fixture.vault();
@@ -329,7 +329,7 @@ pub(crate) async fn exchanges_at_once_lose_nothing(fixture: &VaultsFixture) {
     check_sound(&vault).await;
 }
 
-/// At every moment the record is that of the messages up to the cursor which comes with it.
+/// The state always belongs to the messages up to the cursor that is returned with it.
 pub(crate) async fn a_reader_beside_exchanges_sees_a_record_that_fits(fixture: &VaultsFixture) {
     const WRITERS: u64 = 4;
     const EXCHANGES: u64 = 15;

@@ -1,4 +1,4 @@
-//! What gateways keep in PostgreSQL: what the database shows, servers at once, changes by hand.
+//! Tests of gateways in PostgreSQL: sealed data, several servers at a time, changes by hand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::gateway::{count, counting, exchange};
 use crate::in_postgres::{by_hand, database, number};
 use crate::{message, store as push};
 
-/// One vault, opened by so many servers.
+/// Returns one vault, opened by this many servers.
 async fn servers(name: &str, count: usize) -> Vec<Vault> {
     let (id, key) = (VaultId::generate(), DatabaseKey::generate());
     let mut opened = Vec::new();
@@ -26,8 +26,8 @@ async fn servers(name: &str, count: usize) -> Vec<Vault> {
     opened
 }
 
-/// Twelve tasks exchange messages that overlap, ten times each: every message is counted once.
-/// Returns how often a state was computed.
+/// Runs twelve tasks that exchange overlapping messages, ten times each: every message is counted
+/// once. Returns how often a state was computed.
 async fn exchange_at_once(servers: &[Vault]) -> u64 {
     let amended = Arc::new(AtomicU64::new(0));
     let task = |vault: &Vault, task: u64| {
@@ -76,7 +76,7 @@ async fn exchanges_of_one_server_take_turns() {
     assert_eq!(exchange_at_once(&[postgres().await.vault()]).await, 120);
 }
 
-/// Amends as [`counting`] does, after `disturb` has come between.
+/// Returns an update like [`counting`] that first runs `disturb`.
 fn disturbed<F: Future<Output = ()>>(
     disturb: impl Fn() -> F + Send + Sync + 'static,
 ) -> UpdateStateFn {
@@ -128,8 +128,8 @@ async fn a_record_that_changes_all_the_time_is_busy() {
     assert!(count(&servers[0].gateway_state().await.unwrap().state) > 10);
 }
 
-/// Also of a vault that has no row yet: a message that is stored between two steps of a clearing
-/// would lose its window, and count for nothing.
+/// This also holds for a vault without a row: a message that is stored between two steps of
+/// clearing would lose its window, and would not be counted.
 #[tokio::test]
 async fn who_makes_a_vault_anew_keeps_everybody_from_adding() {
     let (vault, id, device) = by_hand(&DatabaseKey::generate()).await;
@@ -164,7 +164,7 @@ async fn exchanges_clears_and_stores_at_once_meet_no_deadlock() {
     let clears = async {
         for _ in 0..STEPS {
             servers[1].clear(Arc::new(|_, _| Ok(b"0".to_vec()))).await.unwrap();
-            // At every moment.
+            // This holds at every moment.
             assert!(servers[1].verify().await.unwrap().is_equal());
         }
     };

@@ -1,4 +1,4 @@
-//! Vaults in PostgreSQL: what the database shows, lost connections, changes by hand, installation.
+//! Tests of vaults in PostgreSQL: readable data, lost connections, changes by hand, installation.
 
 use accounts::{DeviceId, VaultId};
 use crdt::UnsealError;
@@ -10,7 +10,7 @@ use tokio_postgres::Client as Connection;
 use crate::fixture::{SHARDS, in_database, plproxy, postgres, proxy, server};
 use crate::{message, messages, store as push, timestamp};
 
-/// A new database, and a connection to it.
+/// Creates a database and returns a connection to it.
 pub(crate) async fn database(name: &str) -> Connection {
     let device = server().connect("postgres").await.unwrap();
     device.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
@@ -21,7 +21,7 @@ pub(crate) async fn number(device: &Connection, sql: &str) -> i64 {
     device.query_one(sql, &[]).await.unwrap().get(0)
 }
 
-/// A vault in the tests' database, its id as SQL, and a connection for doing things by hand.
+/// Returns a vault in the tests' database, its id as SQL, and a connection for changes by hand.
 pub(crate) async fn by_hand(key: &DatabaseKey) -> (Vault, String, Connection) {
     let id = VaultId::generate();
     let vault = postgres().await.vaults.open_with::<Error>(&id, || Ok(key.clone())).unwrap();
@@ -34,12 +34,13 @@ async fn sessions_at_once_meet_no_deadlock() {
     for _ in 0..3 {
         messages::sessions_at_once_count_every_timestamp_once(&in_database("sessions").await).await;
     }
-    // A deadlock or a failed serialisation would also have refused a push.
+    // A deadlock or a failed serialization would also have refused a push.
     let sql = "SELECT deadlocks + xact_rollback FROM pg_stat_database WHERE datname = 'sessions'";
     assert_eq!(number(&device, sql).await, 0);
 }
 
-/// A request of about a second and another that meets its messages in its chunks' other order.
+/// Runs a request of about a second, and another one that has the same messages in the other order
+/// of chunks.
 #[tokio::test]
 async fn requests_of_several_chunks_meet_no_deadlock() {
     let fixture = in_database("postgres").await;
@@ -80,7 +81,7 @@ async fn killed_connections_lose_and_double_nothing() {
             for step in 0..12 {
                 let first = (session * 5 + step * 3) * 20;
                 let batch = || (first..first + 60).map(|n| message((n % MESSAGES) << 24, "same"));
-                // Blindly again, until it is acknowledged.
+                // Push blindly again, until it is acknowledged.
                 let acknowledged = loop {
                     let (pushed, _) =
                         tokio::join!(push(&vault, batch().collect()), number(device, kill));
@@ -102,7 +103,7 @@ async fn killed_connections_lose_and_double_nothing() {
         .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     assert!(lost > 10, "only {lost} pushes were interrupted");
     let state = again(|| vault.summary()).await;
-    // What was stored and not acknowledged was known at the next try.
+    // Messages that were stored but not acknowledged were known at the next attempt.
     assert!(state.cursor >= stored, "{state:?}, {stored} acknowledged as new");
     let (whole, count) = (again(|| vault.page(0, 1_000, 1 << 20, None)).await, state.cursor);
     assert_eq!((whole.messages.len() as u64, whole.more), (count, false));
@@ -116,7 +117,7 @@ async fn killed_connections_lose_and_double_nothing() {
     assert!(vault.verify().await.unwrap().is_equal());
 }
 
-/// Until it is not one of the connections that were killed last.
+/// Calls until the connection is not one of those that were killed last.
 async fn again<T, F: Future<Output = sync_store::Result<T>>>(call: impl Fn() -> F) -> T {
     for _ in 0..20 {
         if let Ok(value) = call().await {
@@ -188,7 +189,7 @@ async fn who_changes_messages_by_hand_leaves_a_vault_that_knows_it() {
         assert_eq!((after.fingerprint.count, after.cursor), (count, 9));
         assert!(vault.verify().await.unwrap().is_equal());
     }
-    // Pages go past what is gone, and no sequence number is given twice.
+    // Pages skip deleted messages, and no sequence number is used twice.
     let page = vault.page(3, 1, 1_000, None).await.unwrap();
     assert_eq!(
         (&page.messages[..], page.cursor, page.more),
@@ -246,7 +247,7 @@ async fn hashes_and_windows_that_were_changed_by_hand_are_found_and_made_anew() 
             "{sql}"
         );
     }
-    // Who only asks for the windows gets the right ones, too.
+    // Reading only the windows returns the right ones, too.
     let sql = "UPDATE warren.fingerprint_window SET messages_count = messages_count + 1
                WHERE window_id = 3 AND vault_id =";
     device.batch_execute(&format!("{sql} {id}")).await.unwrap();

@@ -1,5 +1,5 @@
-//! Vaults, in whatever keeps them: one suite for all (`conformance`), and what only files or only
-//! PostgreSQL have.
+//! Tests of vaults in all storages: one suite for all (`conformance`), and tests for files or
+//! PostgreSQL alone.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -34,7 +34,7 @@ macro_rules! conformance {
     };
 }
 
-/// The suite, by its one list.
+/// Applies the one list of tests to each kind of vault.
 macro_rules! suite {
     ($($kind:ident: $bed:expr),* $(,)?) => {$(
         conformance! { $kind, $bed,

@@ -1,4 +1,4 @@
-//! Storing and paging.
+//! Tests of storing and paging messages.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ pub(crate) async fn pages_end_at_their_count_or_bytes_and_follow_each_other(
     fixture: &VaultsFixture,
 ) {
     let vault = fixture.vault();
-    // Arrival counts, not time: the older message comes second.
+    // The order of arrival counts, not the time: the older message comes second.
     store(&vault, vec![message(9, "nine")]).await.unwrap();
     store(&vault, vec![message(1, "one!"), message(2, "two!")]).await.unwrap();
     let fingerprint = vault.summary().await.unwrap().fingerprint;
@@ -147,7 +147,7 @@ pub(crate) async fn a_full_account_takes_nothing_new(fixture: &VaultsFixture) {
         assert_eq!((found, would), (what, wanted));
         assert_eq!(vault.summary().await.unwrap(), after);
     }
-    // What is there already is no more than before.
+    // Known messages need no more of the quota.
     assert_eq!(offer(full).await.unwrap().known, 2);
     let small = Quota { messages_max: 9, bytes_max: 10 };
     let batch = MessageBatch::new(vec![message(3, "ab")]).unwrap();
@@ -168,16 +168,16 @@ pub(crate) async fn what_follows_a_cursor_is_stored_only_if_nothing_came_between
     };
     assert_eq!(offer(1, 0).await.unwrap().after.cursor, 1);
     let before = vault.summary().await.unwrap();
-    // Something new, and something that is known.
+    // One message is new, and one is known.
     for millis in [2, 1] {
         assert!(matches!(offer(millis, 0).await, Err(Error::StaleCursor)));
         assert_eq!(vault.summary().await.unwrap(), before);
     }
     assert_eq!(offer(2, 1).await.unwrap().after.cursor, 2);
-    // A device that knows more than a vault that was restored.
+    // This device has a higher cursor than a restored vault.
     assert_eq!(offer(3, 9).await.unwrap().after.cursor, 3);
     assert!(vault.verify().await.unwrap().is_equal());
-    // Of those that come at once, one is the first.
+    // Of concurrent pushes, one is the first.
     let (one, two, three) = tokio::join!(offer(4, 3), offer(5, 3), offer(6, 3));
     assert_eq!([one, two, three].iter().filter(|result| result.is_ok()).count(), 1);
     assert_eq!(vault.summary().await.unwrap().cursor, 4);
@@ -192,7 +192,7 @@ pub(crate) async fn messages_are_found_by_timestamp(fixture: &VaultsFixture) {
     assert_eq!(vault.messages(all, 15).await.unwrap().len(), 3, "the third passes 15 bytes");
 }
 
-/// Eight sessions offer overlapping batches of one set, in their own orders.
+/// Eight sessions push overlapping batches of one set, each in its own order.
 pub(crate) async fn sessions_at_once_count_every_timestamp_once(fixture: &VaultsFixture) {
     const MESSAGES: u64 = 2_000;
     let vault = fixture.vault();
@@ -218,7 +218,7 @@ pub(crate) async fn sessions_at_once_count_every_timestamp_once(fixture: &Vaults
     assert_eq!((state.cursor, state.fingerprint.count), (stored, stored));
     let verification = vault.verify().await.unwrap();
     assert!(verification.is_equal(), "{verification:?}");
-    // Every sequence number names one message: nobody who reads by cursor misses one.
+    // Every sequence number belongs to one message, so a reader by cursor misses none.
     let (mut cursor, mut seen) = (0, std::collections::BTreeSet::new());
     loop {
         let page = vault.page(cursor, 300, 1 << 20, None).await.unwrap();
@@ -232,7 +232,7 @@ pub(crate) async fn sessions_at_once_count_every_timestamp_once(fixture: &Vaults
     assert_eq!(seen.len() as u64, stored);
 }
 
-/// Who asks for what came after the last answer gets everything once, while others store.
+/// A reader that continues from the last cursor gets everything once while others store.
 pub(crate) async fn a_reader_beside_writers_misses_nothing(fixture: &VaultsFixture) {
     const WRITERS: u64 = 6;
     const PUSHES: u64 = 40;
@@ -241,7 +241,7 @@ pub(crate) async fn a_reader_beside_writers_misses_nothing(fixture: &VaultsFixtu
         let vault = Vault::clone(&vault);
         async move {
             for push in 0..PUSHES {
-                // One of them rolls back: what it took must not leave a gap.
+                // One of them is rolled back: its sequence numbers must not leave a gap.
                 let batch = (0..5).map(|n| message((writer * PUSHES + push) * 5 + n, "new"));
                 let refused = message(0, "another content");
                 if writer > 0 && push % 7 == 0 {

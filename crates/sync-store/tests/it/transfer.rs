@@ -1,4 +1,4 @@
-//! Copying vaults between places.
+//! Tests of copying vaults between storages.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use sync_store::{BlobChunkId, BlobId, CompleteBlob, Error, Vault, VaultDevice, c
 use crate::fixture::{VaultsFixture, postgres, sqlite};
 use crate::{message, store as push};
 
-/// Arrival is not the order of time.
+/// The order of arrival is not that of time.
 const PUSHES: [&[u64]; 5] = [&[50, 51, 52], &[10], &[9], &[60, 61], &[1, 2, 70]];
 
 fn all() -> Vec<Message> {
@@ -39,7 +39,7 @@ async fn filled(fixture: &VaultsFixture) -> Vault {
     vault
 }
 
-/// A blob of two chunks, and a record that names it.
+/// Writes a blob of two chunks, and a state that names it.
 async fn upload(vault: &Vault, name: &'static [u8]) {
     let blob = BlobId::generate();
     for number in 0..2 {
@@ -79,7 +79,7 @@ async fn a_vault_goes_to_postgres_and_back_as_it_is() {
     assert_eq!((state.cursor, state.fingerprint.count), (10, 10));
     assert_eq!(done, [3, 4, 7, 10], "runs in order of time");
     check_equal(&original, &there).await;
-    // What changed there comes back, also to a place that has the rest.
+    // Changes of the copy are copied back, even to a storage that has the rest.
     copy_vault(&there, &back, |_| ()).await.unwrap();
     push(&there, vec![message(5, "later")]).await.unwrap();
     upload(&there, b"second").await;
@@ -94,7 +94,7 @@ async fn a_vault_goes_to_postgres_and_back_as_it_is() {
 async fn a_copy_that_broke_off_goes_on() {
     let (files, rows) = (sqlite(), postgres().await);
     let (original, there) = (filled(&files).await, rows.vault());
-    // What a killed copy left: its first runs.
+    // A killed copy has left its first runs.
     for messages in [&all()[..3], &all()[3..4]] {
         push(&there, messages.to_vec()).await.unwrap();
     }
@@ -132,7 +132,7 @@ async fn a_vault_that_was_cleared_is_copied_with_what_came_after() {
             original.gateway_state().await.unwrap().state,
             to.gateway_state().await.unwrap().state
         );
-        // A copy that has what was cleared is none.
+        // A copy that still has cleared messages is not equal.
         original.clear(Arc::new(|record, _| Ok(record.to_vec()))).await.unwrap();
         let error = copy_vault(&original, &to, |_| ()).await.unwrap_err();
         assert!(matches!(error, Error::CopyDiffers { .. }), "{error}");

@@ -1,22 +1,23 @@
 /**
- * What a chart shows: rates and durations of the last three minutes, from answers that count up.
+ * The data of the charts: rates and durations of the last three minutes, from counters in the
+ * answers.
  *
- * Always so:
- * - A rate is of two answers of one run of the server; after a restart begins a new one.
- * - Where there was no answer there is a gap, never a line through it.
+ * Invariants:
+ * - A rate comes from two answers of one run of the server; after a restart, rates start again.
+ * - If there was no answer, the chart has a gap, never a line across it.
  */
 import type { ServerOverview, SyncTotals } from "../json-types";
 
-/** How far back charts go. */
+/** The time span of the charts. */
 export const SPAN_MS = 180_000;
-/** Answers that are further apart have a gap between them. */
+/** Two answers that are further apart have a gap between them. */
 const GAP_MS = 10_000;
-/** Of how long durations are: a second often has no sync, and ten mostly have one. */
+/** The time span of durations: one second often has no sync, and ten seconds mostly have one. */
 const LATENCY_MS = 10_000;
 
-/** One second, as it was; what is null is not known of it. */
+/** The values at one second; null means unknown. */
 export interface ChartPoint {
-  /** By the page's clock, milliseconds. */
+  /** The time by the page's clock, in milliseconds. */
   readonly at: number;
   readonly transactions: number | null;
   readonly syncs: number | null;
@@ -37,7 +38,7 @@ export interface ChartHistory {
 
 export const EMPTY: ChartHistory = { samples: [], points: [] };
 
-/** With one more answer, and without what is too old. */
+/** Returns the history with one more answer, and without entries that are too old. */
 export function withSample(history: ChartHistory, sample: OverviewSample): ChartHistory {
   const last = history.samples.at(-1);
   const isSameRun = last !== undefined && last.overview.uptime_ms < sample.overview.uptime_ms;
@@ -73,8 +74,9 @@ function between(
 }
 
 /**
- * How long syncs took between two answers, in milliseconds: of a share of them no longer than this.
- * Within a bucket they are taken as spread evenly. Null if there were none.
+ * Returns the percentile of sync durations between two answers, in milliseconds: the given share
+ * of the syncs took no longer. Durations are assumed to be spread evenly within a bucket. Null if
+ * there were no syncs.
  */
 export function percentile(before: SyncTotals, after: SyncTotals, share: number): number | null {
   const counts = after.counts.map((count, place) => count - (before.counts[place] ?? 0));
@@ -86,7 +88,7 @@ export function percentile(before: SyncTotals, after: SyncTotals, share: number)
   let passed = 0;
   for (const [place, count] of counts.entries()) {
     const low = after.bounds_ms[place - 1] ?? 0;
-    // Past the last bound nothing is known but that.
+    // Durations beyond the last bound have no upper limit, so the bound itself is used.
     const high = after.bounds_ms[place] ?? low;
     if (count > 0 && passed + count >= wanted) {
       return low + ((high - low) * (wanted - passed)) / count;

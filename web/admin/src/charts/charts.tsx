@@ -1,7 +1,7 @@
 /**
- * Live lines of the last three minutes, drawn by hand.
+ * Live line charts of the last three minutes, drawn by hand as SVG.
  *
- * Always so: what a chart shows is also said, in a sentence, to who cannot see it.
+ * Invariant: each chart is also described in a sentence, for users who cannot see it.
  */
 import type { JSX } from "preact";
 
@@ -11,12 +11,12 @@ import type { ChartHistory, ChartPoint } from "./chart-history";
 
 const WIDTH = 320;
 const HEIGHT = 96;
-/** Room for the line's own width. */
+/** Space for the width of the line itself. */
 const INSET = 2;
 
 interface ChartLine {
   readonly name: string;
-  /** 1 to 3: which of the series' colours. */
+  /** The number of the series' color, 1 to 3. */
   readonly series: number;
   readonly of: (point: ChartPoint) => number | null;
 }
@@ -27,7 +27,7 @@ interface ChartProps {
   readonly format: (value: number) => string;
   readonly unit: string;
   readonly history: ChartHistory;
-  /** The scale ends no lower than here. */
+  /** The smallest value at which the scale may end. */
   readonly least: number;
 }
 
@@ -129,7 +129,7 @@ interface ChartPathProps {
   readonly top: number;
 }
 
-/** A line, and the area below it; both have gaps where nothing is known. */
+/** A line, and the area below it; both have gaps where no value is known. */
 function ChartPath({ line, points, now, top }: ChartPathProps): JSX.Element {
   const runs = runsOf(points, line.of).map((run) =>
     run.map(([at, value]) => [x(at, now), y(value, top)] as const),
@@ -149,7 +149,9 @@ function ChartPath({ line, points, now, top }: ChartPathProps): JSX.Element {
 
 type KnownPoint = readonly [at: number, value: number];
 
-/** What is known without a gap; a single point is drawn as a short line. */
+/**
+ * Splits points into runs of known values without a gap; a single point is drawn as a short line.
+ */
 function runsOf(
   points: readonly ChartPoint[],
   of: ChartLine["of"],
@@ -193,7 +195,7 @@ function grid(): string {
   return [...rows, ...columns].join("");
 }
 
-/** The next of 1, 2, 5, 10, 20 … that is not below the value. */
+/** Returns the first of 1, 2, 5, 10, 20 … that is not below the value. */
 function scale(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const step = [1, 2, 5, 10].find((factor) => factor * power >= value * 0.999) ?? 10;

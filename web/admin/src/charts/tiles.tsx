@@ -1,4 +1,4 @@
-/** The numbers of this moment. */
+/** The tiles with the present numbers. */
 import type { JSX } from "preact";
 
 import type { ServerOverview } from "../json-types";

@@ -1,20 +1,21 @@
 /**
- * From whatever was thrown to a {@link WarrenError}, and to what travels between tabs.
+ * Converts any thrown value to a {@link WarrenError}, and to the form that is sent between tabs.
  *
  * The wasm module throws `Error`s with a `code`, the browser throws `DOMException`s with a `name`.
- * Neither's message decides anything.
+ * Their messages decide nothing.
  */
 import { WarrenError, type ErrorCode, type ErrorInfo } from "../api.js";
 
 /**
- * A code that the server or the wasm module gave as text. A newer server's, which is not in the
- * type, stays what it is: it is shown as it came, and any code in its place would be a wrong one.
+ * Converts a code that the server or the wasm module gave as text. A code of a newer server, which
+ * is not in the type, stays unchanged: it is shown as received, since any other code would be
+ * wrong.
  */
 export function toErrorCode(text: string): ErrorCode {
   return text as ErrorCode;
 }
 
-/** What is told of a failure: its code and its words. */
+/** Returns the code and the message of a failure. */
 export function toErrorInfo(thrown: unknown): ErrorInfo {
   if (thrown instanceof WarrenError) {
     return { code: thrown.code, message: thrown.message };
@@ -38,7 +39,7 @@ export function toWarrenError(thrown: unknown): WarrenError {
   return new WarrenError(info.code, info.message);
 }
 
-/** Whether the wasm module ended by a trap: what it holds is not to be trusted any more. */
+/** Whether the wasm module trapped, so that its memory can no longer be trusted. */
 export function isTrap(thrown: unknown): boolean {
   return thrown instanceof WebAssembly.RuntimeError;
 }

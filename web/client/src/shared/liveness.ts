@@ -1,15 +1,15 @@
 /**
- * Liveness locks: each tab, and each worker, holds its own for as long as it lives.
+ * Liveness locks: each tab and each worker holds its own for as long as it lives.
  *
- * Invariant: the browser frees a lock when its holder ends, however it ends. So whoever waits for
- * it learns of that end, and nobody polls.
+ * Invariant: the browser frees a lock when its holder ends, however it ends. So a tab or worker
+ * that waits for the lock notices that end, and none has to poll.
  */
 import { WarrenError } from "../api.js";
 import { livenessLock } from "./tab-messages.js";
 
 export type LivenessLocks = Pick<LockManager, "request" | "query">;
 
-/** Takes the lock of a tab, and keeps it until the signal; the page's end frees it, too. */
+/** Takes the lock of a tab and keeps it until the signal; the end of the page frees it, too. */
 export function holdLock(locks: LivenessLocks, lock: string, until: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const kept = locks.request(lock, () => {
@@ -23,7 +23,7 @@ export function holdLock(locks: LivenessLocks, lock: string, until: AbortSignal)
   });
 }
 
-/** Calls when the holder of a lock has ended, unless the signal comes first. */
+/** Calls `work` when the holder of a lock has ended, unless the signal comes first. */
 export function onHolderEnd(
   locks: LivenessLocks | undefined,
   lock: string,
@@ -31,11 +31,11 @@ export function onHolderEnd(
   work: () => void,
 ): void {
   const granted = locks?.request(lock, { signal }, work);
-  // Aborted: nobody wants to know any more.
+  // A rejection means aborted: the caller no longer waits for the lock.
   granted?.catch(() => undefined);
 }
 
-/** The tabs and workers of a database that live. */
+/** Lists the ids of the live tabs and workers of a database. */
 export async function livePeers(locks: LivenessLocks | undefined, name: string): Promise<string[]> {
   const held = (await locks?.query())?.held ?? [];
   const prefix = livenessLock(name, "");

@@ -1,6 +1,6 @@
 /**
- * Rows as they cross between wasm, worker and tab: a few arrays for many rows. Decoded in the tab,
- * so that the worker, which all tabs share, spends no time on objects.
+ * Packed rows cross between wasm, worker and tab as a few arrays for many rows. The tab decodes
+ * them, so that the worker, which all tabs share, spends no time on creating objects.
  */
 import { WarrenError, type RowOf, type SqlValue } from "../api.js";
 import type { WasmOwned, PackedRows } from "./wasm-engine.js";
@@ -11,7 +11,10 @@ const TEXT = 2;
 const BLOB = 3;
 const INTEGER = 4;
 
-/** Row objects with the columns' names. Of two columns with one name the later one is seen. */
+/**
+ * Returns row objects with the columns' names. If two columns have the same name, the later one
+ * wins.
+ */
 export function unpack<T extends RowOf<T>>(packed: PackedRows): T[] {
   const next = reader(packed);
   const width = packed.columns.length;
@@ -27,7 +30,7 @@ export function unpack<T extends RowOf<T>>(packed: PackedRows): T[] {
   return rows;
 }
 
-/** Reads the cells one after the other. */
+/** Returns a function that reads the cells one after the other. */
 function reader(packed: PackedRows): () => SqlValue {
   const { kinds, numbers, integers, texts, textLengths, blobs, blobLengths } = packed;
   const at = { cell: 0, number: 0, integer: 0, text: 0, textAt: 0, blob: 0, blobAt: 0 };
@@ -56,7 +59,7 @@ function reader(packed: PackedRows): () => SqlValue {
   };
 }
 
-/** Rows that do not lie in the wasm module's memory any more. */
+/** Copies rows out of the wasm module's memory, and frees that memory. */
 export function copyOutOfWasm(rows: PackedRows & WasmOwned): PackedRows {
   const { columns, kinds, numbers, integers, texts } = rows;
   const { textLengths, blobs, blobLengths, changes } = rows;
@@ -92,7 +95,7 @@ function equalItems<T>(a: ArrayLike<T>, b: ArrayLike<T>): boolean {
   return true;
 }
 
-/** What of an answer can be handed over to the tab rather than copied. */
+/** Lists the buffers of an answer that can be transferred to the tab instead of copied. */
 export function transfersOf(value: unknown): ArrayBuffer[] {
   if (typeof value !== "object" || value === null) {
     return [];
@@ -108,7 +111,7 @@ function transfers(packed: PackedRows): ArrayBuffer[] {
   const buffers = new Set<ArrayBuffer>();
   for (const array of [kinds, numbers, integers, textLengths, blobs, blobLengths]) {
     const { buffer } = array;
-    // An array that is a window on something larger is copied: the rest is somebody else's.
+    // A view of a part of a buffer is copied: the rest of the buffer belongs to other data.
     if (buffer instanceof ArrayBuffer && buffer.byteLength === array.byteLength) {
       buffers.add(buffer);
     }
@@ -116,7 +119,7 @@ function transfers(packed: PackedRows): ArrayBuffer[] {
   return [...buffers];
 }
 
-/** Rows as JSON, for the record of answers; `undefined` if they are longer than that is for. */
+/** Returns rows as JSON for the idempotency table, or `undefined` if they exceed `charsMax`. */
 export function packedToJson(packed: PackedRows, charsMax: number): string | undefined {
   const { columns, texts, changes } = packed;
   if (packed.kinds.length + texts.length + packed.blobs.length * 4 > charsMax) {
@@ -127,7 +130,7 @@ export function packedToJson(packed: PackedRows, charsMax: number): string | und
     texts,
     changes,
     kinds: [...packed.kinds],
-    // Infinity has no JSON.
+    // JSON has no Infinity.
     numbers: [...packed.numbers].map(String),
     integers: [...packed.integers].map(String),
     textLengths: [...packed.textLengths],
@@ -148,7 +151,7 @@ interface PackedRowsJson {
   readonly blobLengths: number[];
 }
 
-/** What {@link packedToJson} wrote. */
+/** Parses the output of {@link packedToJson}. */
 export function packedFromJson(json: string): PackedRows {
   const parsed = JSON.parse(json) as PackedRowsJson;
   return {

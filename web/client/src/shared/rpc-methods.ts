@@ -1,10 +1,10 @@
 /**
- * What a tab may ask of the leader: the one table of calls, typed, for both sides.
+ * The calls that a tab can send to the leader: one typed table for both sides.
  *
- * `onLeaderChange` says what becomes of a call whose leader went away before it answered: `retry`,
- * it is sent to the next leader, which knows what was done already (`idempotency-table.ts`), or it
- * is harmless twice; `reject`, it fails with `leader_lost`, because its other half went with the
- * leader.
+ * `onLeaderChange` says what happens to a call whose leader ended before it answered. `retry`: the
+ * call is sent to the next leader, which knows the calls that were done (`idempotency-table.ts`),
+ * or the call does no harm when done twice. `reject`: the call fails with `leader_lost`, because
+ * its other half was lost with the leader.
  */
 import type {
   Conflict,
@@ -35,7 +35,7 @@ export interface PrepareParams {
   readonly track: readonly string[];
   readonly server: string;
   readonly autoSync: boolean;
-  /** What the tab was given to open the file: it has to be right also where another tab leads. */
+  /** The key that the page gave this tab; it must be right even if another tab is the leader. */
   readonly key: FileKey | null;
 }
 
@@ -59,7 +59,7 @@ export interface RpcMethods {
   run: [SqlStatement, PackedRows];
   runMany: [{ sql: string; parameters: readonly (readonly SqlValue[])[] }, number];
   read: [SqlStatement, ReadResult];
-  /** Answers when the transaction is open; its number is the transaction's name. */
+  /** Answers when the transaction is open; the call's number becomes the transaction's id. */
   begin: [void, void];
   runIn: [SqlStatement & { transaction: number }, PackedRows];
   runManyIn: [
@@ -103,21 +103,21 @@ export type RpcResult<K extends RpcMethodName> = RpcMethods[K][1];
 
 interface RpcPolicy {
   readonly onLeaderChange: "retry" | "reject";
-  /** How long the tab waits for the answer. */
+  /** The time that the tab waits for the answer. */
   readonly timeoutMs: number;
 }
 
-/** A statement, and what waits before it. */
+/** The longest wait for a statement and the statements queued before it. */
 const STATEMENT_WAIT_MS_MAX = 120_000;
-/** One or two requests, each with the time-out of the transport. */
+/** The longest wait for one or two requests, each with the time-out of the transport. */
 const REQUEST_WAIT_MS_MAX = 120_000;
-/** A first sync of a large account on a slow line. */
+/** The longest wait for the first sync of a large account on a slow connection. */
 const SYNC_WAIT_MS_MAX = 3_600_000;
 
 const STATEMENT: RpcPolicy = { onLeaderChange: "retry", timeoutMs: STATEMENT_WAIT_MS_MAX };
 const IN_TRANSACTION: RpcPolicy = { onLeaderChange: "reject", timeoutMs: STATEMENT_WAIT_MS_MAX };
 const REQUEST: RpcPolicy = { onLeaderChange: "retry", timeoutMs: REQUEST_WAIT_MS_MAX };
-/** Done twice, these would do something else than done once. */
+/** The policy of calls whose second execution would do something different from the first. */
 const ONCE: RpcPolicy = { onLeaderChange: "reject", timeoutMs: REQUEST_WAIT_MS_MAX };
 
 export const RPC_POLICIES: { readonly [K in RpcMethodName]: RpcPolicy } = {
@@ -128,7 +128,7 @@ export const RPC_POLICIES: { readonly [K in RpcMethodName]: RpcPolicy } = {
   begin: STATEMENT,
   runIn: IN_TRANSACTION,
   runManyIn: IN_TRANSACTION,
-  // Whether it was committed is in the idempotency table.
+  // The idempotency table records whether the transaction was committed.
   commit: STATEMENT,
   rollback: STATEMENT,
   track: STATEMENT,
@@ -143,7 +143,7 @@ export const RPC_POLICIES: { readonly [K in RpcMethodName]: RpcPolicy } = {
   createRecoveryPhrase: ONCE,
   confirmNewAccount: STATEMENT,
   enterRecoveryPhrase: STATEMENT,
-  // Done twice, the second finds what the first wrote.
+  // Done twice, the second edit finds the value that the first one wrote.
   edit: STATEMENT,
   history: STATEMENT,
   recordHistory: STATEMENT,

@@ -1,5 +1,6 @@
 /**
- * SQL literals as the replica writes them (`crates/replica/src/sql_value.rs`), and values as those.
+ * SQL literals as the replica writes them (`crates/replica/src/sql_value.rs`), converted to values
+ * and back.
  */
 import { WarrenError, type SqlValue } from "../api.js";
 
@@ -14,7 +15,7 @@ const LITERAL = new RegExp(
   "gy",
 );
 
-/** The values of literals with commas between. */
+/** Parses literals that are separated by commas. */
 export function fromLiterals(text: string): SqlValue[] {
   const values: SqlValue[] = [];
   LITERAL.lastIndex = 0;
@@ -27,7 +28,7 @@ export function fromLiterals(text: string): SqlValue[] {
     if (isNull !== undefined) {
       values.push(null);
     } else if (garbled !== undefined) {
-      // As a query shows it.
+      // Decoded like the text of a query's result.
       values.push(new TextDecoder().decode(fromHex(garbled)));
     } else if (digits !== undefined) {
       values.push(fromHex(digits));

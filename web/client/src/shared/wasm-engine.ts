@@ -1,5 +1,5 @@
 /**
- * What the wasm module gives the worker: `crates/replica-wasm`, by wasm-bindgen.
+ * The interface of the wasm module for the worker: `crates/replica-wasm`, by wasm-bindgen.
  *
  * Failures are thrown as `Error`s with a `code`.
  */
@@ -8,11 +8,11 @@ import type { EditOutcome, FileKey, SqlValue } from "../api.js";
 /** Rows as they cross from wasm to the tab: one text and a few arrays carry many. */
 export interface PackedRows {
   readonly columns: string[];
-  /** One per cell, row by row: 0 NULL, 1 number, 2 text, 3 BLOB, 4 integer beyond 2⁵³. */
+  /** One kind per cell, row by row: 0 NULL, 1 number, 2 text, 3 BLOB, 4 integer beyond 2⁵³. */
   readonly kinds: Uint8Array;
   readonly numbers: Float64Array;
   readonly integers: BigInt64Array;
-  /** All texts, one after the other, and their lengths in UTF-16 units. */
+  /** All texts, concatenated; `textLengths` has their lengths in UTF-16 units. */
   readonly texts: string;
   readonly textLengths: Uint32Array;
   readonly blobs: Uint8Array;
@@ -38,44 +38,48 @@ export interface EngineModule {
   ) => SignInRequest;
 }
 
-/** Whom to register, and where: consumed by `signIn`. */
+/** The device to register, and the server; `signIn` consumes it. */
 export type SignInRequest = object;
 
 /**
- * Whose turn on the connection it is. What takes them is called in a turn of its own, gives it back
- * before it waits for the network, takes another before it looks at the answer, and ends in a turn.
+ * The lock on the connection, which callers hold in turns. A function that takes this lock is
+ * called while the lock is held. It releases the lock before it waits for the network, acquires it
+ * again before it reads the answer, and still holds it when it ends.
  */
 export interface ConnectionLock {
   acquire(): Promise<void>;
   release(): void;
 }
 
-/** JSON is that of `warren --json` (`crates/replica/src/inspect/json.rs`). */
+/**
+ * A replica in the wasm module. Its JSON is that of `warren --json`
+ * (`crates/replica/src/inspect/json.rs`).
+ */
 export interface ReplicaHandle {
-  /** Runs one statement, or several without parameters; the rows are the last one's. */
+  /** Runs one statement, or several without parameters; returns the rows of the last one. */
   run(sql: string, parameters: readonly SqlValue[]): PackedRows & WasmOwned;
-  /** Not in a transaction of its own. */
+  /** Runs one statement for each list of parameters; does not begin a transaction. */
   runMany(sql: string, parameters: readonly (readonly SqlValue[])[]): number;
   /** Whether a transaction is open. */
   inTransaction(): boolean;
-  /** The tables that a statement reads, views and triggers looked through. */
+  /** Lists the tables that a statement reads, also through views and triggers. */
   tablesRead(sql: string): string[];
-  /** The tables that were written to since the last call, by SQL or by a sync; without Warren's. */
+  /** Lists the tables written to since the last call, by SQL or by a sync, without Warren's own. */
   takeChangedTables(): string[];
 
   track(tables: readonly string[]): void;
   signIn(request: SignInRequest, signal: AbortSignal, turns: ConnectionLock): Promise<void>;
-  /** Forgets the token. */
+  /** Deletes the token. */
   signOut(): void;
   token(): string | undefined;
-  /** `onProgress(stage, done, total)`; the stages are those of `SyncProgress`. */
+  /** Syncs. It calls `onProgress(stage, done, total)`; the stages are those of `SyncProgress`. */
   sync(
     onProgress: (stage: "received" | "sent" | "applied", done: number, total: number) => void,
     signal: AbortSignal,
     turns: ConnectionLock,
   ): Promise<string>;
-  /** Listens to the server's events until it ends; calls when the server has something new. Needs
-   * no turn. */
+  /** Listens to the server's events until the stream ends; calls `onState` when the server has
+   * something new. The caller does not need to hold the lock. */
   listen(onState: () => void, signal: AbortSignal, turns: ConnectionLock): Promise<void>;
   status(): string;
   syncStatus(signal: AbortSignal, turns: ConnectionLock): Promise<string>;
@@ -86,7 +90,7 @@ export interface ReplicaHandle {
     value: SqlValue,
     seen: SqlValue,
   ): EditOutcome;
-  /** The parts of the key as SQL literals, or texts as they are. */
+  /** Lists a row's changes. The parts of the key are SQL literals, or unquoted texts. */
   history(table: string, key: readonly string[]): string;
   recordHistory(): void;
   deletedRows(table: string, limit: number): string;
@@ -102,22 +106,22 @@ export interface ReplicaHandle {
   confirmNewAccount(): void;
   enterRecoveryPhrase(words: string): void;
 
-  /** Closes and opens the file: nothing may wait for the network meanwhile. */
+  /** Closes and opens the file: nothing may wait for the network at the same time. */
   export(): Uint8Array;
-  /** Replaces the file; throws and changes nothing if it is no database, or the key does not open
-   * it. As with `export`, nothing may wait for the network. */
+  /** Replaces the file; throws and changes nothing if it is not a database, or the key does not
+   * open it. As with `export`, nothing may wait for the network. */
   import(file: Uint8Array): void;
   isEncrypted(): boolean;
   /** Whether this is the file's key. */
   hasKey(key: FileKey | undefined): boolean;
-  /** Throws `wrong_key` and changes nothing if `from` is not the key. As with `export`, nothing may
-   * wait for the network. */
+  /** Changes the key; throws `wrong_key` and changes nothing if `from` is not the key. As with
+   * `export`, nothing may wait for the network. */
   rekey(from: FileKey | undefined, to: FileKey | undefined): void;
-  /** Gives the file and the pool free. */
+  /** Closes the file, and releases it and the pool. */
   close(): void;
 }
 
-/** What lies in the wasm module's memory until it is freed. */
+/** An object in the wasm module's memory, which stays there until it is freed. */
 export interface WasmOwned {
   free?(): void;
 }

@@ -1,4 +1,4 @@
-/** From the JSON of the engine and the server (`json-types.ts`) to this package's types. */
+/** Converts the JSON of the engine and the server (`json-types.ts`) to this package's types. */
 import type * as api from "../api.js";
 import type {
   ConflictEditJson,
@@ -15,7 +15,7 @@ import type {
 } from "./json-types.js";
 import { fromLiterals } from "./sql-literals.js";
 
-/** For a spread: nothing where nothing was lost. */
+/** Returns an object to spread, empty if nothing was lost. */
 export function toServerLoss(loss: ServerLossJson | null): {
   readonly serverLoss?: api.ServerLoss;
 } {
@@ -29,7 +29,7 @@ export function toStatus(text: string): ReplicaStatusJson {
   return JSON.parse(text) as ReplicaStatusJson;
 }
 
-/** What a page sees; there is more in the JSON. */
+/** Converts the fields that a page sees; the JSON has more. */
 export function toReport(text: string): api.SyncReport {
   const report = JSON.parse(text) as SyncReportJson;
   const counts = Object.values(report.rejected.by_reason) as number[];
@@ -104,7 +104,7 @@ export function toHiddenRows(text: string): api.HiddenRow[] {
     id: hidden.id,
     table: hidden.table,
     key: fromLiterals(hidden.key),
-    // A row that is shown is not hidden.
+    // A `resurrected` row is shown, so it is never in this list.
     kind: hidden.kind as api.HiddenRow["kind"],
     reason: hidden.reason,
     cells: toRow(hidden.cells),
@@ -131,7 +131,7 @@ function toConflictEdit(column: string | null, edit: ConflictEditJson): api.Conf
   };
 }
 
-/** Columns and their values as SQL literals. */
+/** Converts a map of columns to SQL literals. */
 function toRow(cells: Readonly<Record<string, string>>): api.SqlRow {
   const each = Object.entries(cells).map(([column, literal]) => toCell(column, literal));
   return Object.assign({}, ...each) as api.SqlRow;

@@ -1,4 +1,4 @@
-/** The tab's side of a database: what `open` gives. */
+/** The tab's side of a database: {@link open} returns it. */
 import type {
   WarrenDatabase,
   ErrorInfo,
@@ -33,7 +33,7 @@ import { here, workerSource } from "./worker-source.js";
 import { validateStatement, fromTemplate } from "./statement.js";
 import { TabConnection } from "./tab-connection.js";
 
-/** How many rows {@link WarrenDatabase.deletedRows} lists if the call sets no limit. */
+/** The number of rows that {@link WarrenDatabase.deletedRows} lists if the call sets no limit. */
 const DELETED_ROWS_LIMIT = 100;
 
 const INITIAL_STATUS: DatabaseStatus = {
@@ -48,7 +48,7 @@ const INITIAL_STATUS: DatabaseStatus = {
 };
 
 /**
- * Opens a database, or makes it: when this returns, its tables are there.
+ * Opens a database, or creates it: when this returns, its tables exist.
  *
  * @example
  * const db = await open({
@@ -75,9 +75,9 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
   const told = new Promise<void>((resolve) => {
     stood = resolve;
   });
-  // Where the tab cannot even be linked, nobody waits for this.
+  // If the connection fails to open, nothing awaits this promise.
   prepared.catch(() => undefined);
-  // Nothing is asked any more: a status that was on its way says nothing of that.
+  // After a failure no more calls are sent: a status still on its way must not hide the failure.
   let isOver = false;
   const failed = (error: ErrorInfo): void => {
     isOver = true;
@@ -101,7 +101,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
         const { answer } = asks.invoke("prepare", { ...preparation, key });
         answer.then(ready, (thrown: unknown) => failed(toWarrenError(thrown)));
       });
-      // What was written while there was no leader, nobody told.
+      // Writes that happened while there was no leader were not announced.
       live.changedAll();
     },
     onRekeyed: (changed) => {
@@ -280,7 +280,7 @@ async function transaction<T>(asks: RpcClient, work: (tx: SqlExecutor) => Promis
       ),
     );
   } catch (thrown) {
-    // Where that fails the transaction has ended already; what went wrong first is told.
+    // A failed rollback means that the transaction has already ended; the first error is reported.
     await ask("rollback", { transaction: number }).catch(() => undefined);
     throw thrown;
   }

@@ -1,28 +1,31 @@
 /**
  * Erases a database's files, after every tab has closed them.
  *
- * Whoever has the database open, or waits for it, is told and closes it; then the lock comes to
- * this tab, in its turn. Whoever opens the database meanwhile waits behind this, and makes a new
- * one.
+ * Each tab that has the database open or waits for it is notified and closes it; then this tab
+ * gets the lock, in its turn. A tab that opens the database in the meantime waits for the lock
+ * behind this one, and creates a new database.
  */
 import { WarrenError } from "../api.js";
 import { sleep, systemTimeSource } from "../shared/time-source.js";
 import { allChannel, leaderLock, type BroadcastMessage } from "../shared/tab-messages.js";
 
-/** For the tabs to close it, and for the browser to give free the files of one that was killed. */
+/**
+ * The time limit for the tabs to close the database, and for the browser to release the files of a
+ * killed tab.
+ */
 const CLOSED_MS_MAX = 30_000;
 const BUSY_PAUSE_MS = 20;
 /** The folder in which each database has its own (`crates/replica-wasm/src/browser_storage.rs`). */
 const POOLS = "warren";
 
 /**
- * Erases a database that nobody has to be able to open: its key may be lost. What was not sent is
- * lost. Done when there is none, too.
+ * Erases a database without opening it, so that its key may be lost. Unsent changes are lost.
+ * Succeeds also if the database does not exist.
  */
 export async function deleteDatabase(name: string): Promise<void> {
   const locks = (navigator as { locks?: LockManager }).locks;
   if (locks === undefined) {
-    // Then each tab has one of its own, in memory.
+    // Without locks, each tab has a database of its own, in memory.
     return;
   }
   const all = new BroadcastChannel(allChannel(name));
@@ -54,7 +57,7 @@ async function erase(name: string): Promise<void> {
     } catch (thrown) {
       const why = thrown instanceof DOMException ? thrown.name : "";
       if (why === "NotFoundError" || why === "SecurityError") {
-        // It was never made, or this browser keeps no files for the page.
+        // The database was never created, or this browser keeps no files for the page.
         return;
       }
       if (why !== "NoModificationAllowedError" || Date.now() > untilMs) {

@@ -1,7 +1,7 @@
-/** Names in SQL: what a parameter cannot be, and what is not to be put into the text unquoted. */
+/** Names in SQL, which cannot be parameters and must not be put into the text unquoted. */
 import { WarrenError, type Identifier } from "../api.js";
 
-/** Of a class, so that nothing that came as JSON passes for one. */
+/** A class, so that no value from JSON passes for an identifier. */
 class QuotedName implements Identifier {
   constructor(readonly quoted: string) {}
 }
@@ -9,8 +9,9 @@ class QuotedName implements Identifier {
 export const isIdentifier = (value: unknown): value is Identifier => value instanceof QuotedName;
 
 /**
- * A name for a template: `` db.sql`SELECT * FROM item ORDER BY ${identifier(column)}` ``. It is
- * quoted, so it is one name whatever is in it; whether there is such a column, SQLite says.
+ * Makes a name for a template: `` db.sql`SELECT * FROM item ORDER BY ${identifier(column)}` ``.
+ * The name is quoted, so it stays one name whatever characters it has; SQLite checks that it
+ * exists.
  */
 export function identifier(name: string): Identifier {
   if (typeof name !== "string" || name.includes("\0")) {

@@ -1,11 +1,12 @@
 /**
- * A tab's link to the leader: by the port of the tab's own worker, or else by the leader's channel.
+ * A tab's link to the leader: through the port of the tab's own worker, or else through the
+ * leader's channel.
  *
- * Invariant: there is one link at a time; the former one is closed before another is made.
+ * Invariant: there is one link at a time; the former link is closed before another is opened.
  */
 import { peerChannel, type LeaderMessage } from "../shared/tab-messages.js";
 
-/** Hears of another leader, and how it is asked. */
+/** Called for each new leader, with the function that sends it messages. */
 export type LeaderListener = (
   leader: string,
   post: (message: LeaderMessage) => void,
@@ -15,7 +16,7 @@ export type LeaderListener = (
 export interface LeaderLinkDeps {
   /** The database's name. */
   readonly name: string;
-  /** The port of the tab's own worker, if this is its id. */
+  /** Returns the port of the tab's own worker, if this is its id. */
   readonly ownPort: (worker: string) => Worker | undefined;
   readonly onLeader: LeaderListener;
 }
@@ -23,7 +24,7 @@ export interface LeaderLinkDeps {
 export class LeaderLink {
   readonly #deps: LeaderLinkDeps;
   #leader: string | undefined;
-  /** Undefined also where the leader is asked by a port. */
+  /** The leader's channel; undefined also if the link uses a port. */
   #channel: BroadcastChannel | undefined;
 
   constructor(deps: LeaderLinkDeps) {
@@ -35,7 +36,7 @@ export class LeaderLink {
     return this.#leader;
   }
 
-  /** Makes the link, unless it is there. */
+  /** Opens the link to this leader, unless it is already open. */
   open(leader: string): void {
     if (leader === this.#leader) {
       return;

@@ -1,9 +1,9 @@
 /**
- * Live queries of one tab: run again when a table that they read was written to, and told only if
- * the rows are others than before.
+ * The live queries of one tab: each runs again when a table that it reads was written to, and its
+ * subscriber is called only if the rows differ from the last ones.
  *
- * Invariant: a query that is running is not run beside itself; whatever changes meanwhile, it is
- * run once more after that.
+ * Invariant: a query never runs twice at the same time; if tables change while it runs, it runs
+ * again afterwards.
  */
 import type { RowOf, Unsubscribe } from "../api.js";
 import { WarrenError } from "../api.js";
@@ -19,9 +19,9 @@ export interface LiveQueries {
     onRows: (rows: readonly T[]) => void,
     onError?: (error: WarrenError) => void,
   ): Unsubscribe;
-  /** These tables were written to. */
+  /** Runs the queries again that read these tables. */
   changed(tables: readonly string[]): void;
-  /** Nobody knows what was written to. */
+  /** Runs all queries again, since the tables that were written to are unknown. */
   changedAll(): void;
   end(): void;
 }
@@ -30,7 +30,7 @@ interface LiveSubscription {
   readonly statement: SqlStatement;
   readonly tell: (packed: PackedRows) => void;
   readonly fail: (error: WarrenError) => void;
-  /** What it read; nothing is known before it has run, and after it has failed. */
+  /** The tables that the query read; unknown before it has run, and after it has failed. */
   tables: ReadonlySet<string> | undefined;
   published: PackedRows | undefined;
   isRunning: boolean;
@@ -106,7 +106,7 @@ export function createLiveQueries(
   };
 }
 
-/** A listener's fault is not the query's. */
+/** Runs a subscriber's function: its error must not become the query's. */
 function guarded(work: () => void): void {
   try {
     work();

@@ -1,4 +1,7 @@
-/** A value that is listened to, by one after the other; a listener that throws stops nobody. */
+/**
+ * An observable value: it calls its listeners one after the other, and a listener that throws does
+ * not stop the others.
+ */
 import type { Observable, Unsubscribe } from "../api.js";
 
 export interface WritableObservable<T> extends Observable<T> {
@@ -24,7 +27,7 @@ export function observable<T>(first: T): WritableObservable<T> {
       [...listeners].forEach(tell);
     },
     subscribe(listener): Unsubscribe {
-      // Its own function, so that one listener subscribed twice is two.
+      // A function of its own, so that one listener subscribed twice counts as two.
       const own = (next: T): void => listener(next);
       listeners.add(own);
       tell(own);
@@ -33,7 +36,7 @@ export function observable<T>(first: T): WritableObservable<T> {
   };
 }
 
-/** A listener's fault is its page's: told where uncaught errors are told. */
+/** Reports a listener's error as an uncaught error of the page. */
 export function reportUncaught(thrown: unknown): void {
   queueMicrotask(() => {
     throw thrown;

@@ -2,7 +2,8 @@
  * The calls of one tab that have no answer yet, by their numbers.
  *
  * Invariants:
- * - A call ends once: by its answer, by an error, or by its time-out. After that it is not in here.
+ * - A call ends once: by its answer, by an error, or by its time-out. It is then removed from
+ *   here.
  * - Numbers count up from 1, so the first call in here is the oldest one.
  */
 import { WarrenError, type ErrorInfo, type SyncProgress } from "../api.js";
@@ -24,7 +25,7 @@ export interface StartedCall<T> {
 
 export interface PendingCall {
   readonly call: RpcCall;
-  /** How many leaders it was sent to. */
+  /** The number of leaders that the call was sent to. */
   leadersCount: number;
   readonly onProgress: ProgressListener | undefined;
   readonly resolve: (value: never) => void;
@@ -47,13 +48,13 @@ export class PendingCalls {
     return this.#byNumber.size;
   }
 
-  /** All calls up to this number have ended. */
+  /** The number up to which all calls have ended. */
   get ackedUpTo(): number {
     const first = this.#byNumber.keys().next();
     return first.done === true ? this.#lastNumber : first.value - 1;
   }
 
-  /** The calls as they are at the moment, oldest first. */
+  /** Returns the pending calls of this moment, oldest first. */
   all(): PendingCall[] {
     return [...this.#byNumber.values()];
   }
@@ -81,7 +82,7 @@ export class PendingCalls {
   }
 
   resolve({ number, value }: RpcResponse): void {
-    // The table of calls says that this is what the call answers.
+    // `RpcMethods` guarantees that the value has the type that the call's answer needs.
     this.#take(number)?.resolve(value as never);
   }
 

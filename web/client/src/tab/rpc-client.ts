@@ -1,6 +1,6 @@
 /**
- * The tab's calls: sent to whoever is the leader, and again to the next one if it went away before
- * it answered.
+ * The tab's calls: sent to the current leader, and again to the next one if that leader ended
+ * before it answered.
  *
  * Invariants:
  * - Every call ends: by its answer, its time-out, or the end of the database.
@@ -19,9 +19,9 @@ import type { LeaderMessage, TabMessage } from "../shared/tab-messages.js";
 import type { TimeSource } from "../shared/time-source.js";
 import { PendingCalls, type PendingCall, type StartedCall } from "./pending-calls.js";
 
-/** Calls of one tab that are under way. */
+/** The maximum number of pending calls of one tab. */
 const CALLS_COUNT_MAX = 20_000;
-/** A call that so many leaders were asked may be what they died of. */
+/** A call that was sent to this many leaders may be what ended them. */
 const LEADERS_PER_CALL_MAX = 5;
 
 export interface RpcCallOptions {
@@ -46,7 +46,7 @@ export class RpcClient {
     this.#pending = new PendingCalls(tab, clock);
   }
 
-  /** How many leaders there were. */
+  /** The number of leaders so far. */
   get leadersCount(): number {
     return this.#leadersCount;
   }
@@ -84,7 +84,7 @@ export class RpcClient {
     }
   }
 
-  /** Another leader: it is asked what is under way, after `first`. */
+  /** Sets another leader: sends it the pending calls, after those of `first`. */
   setLeader(id: string, post: (message: LeaderMessage) => void, first: () => void): void {
     const before = this.#pending.all();
     this.#leadersCount += 1;
@@ -100,13 +100,13 @@ export class RpcClient {
     }
   }
 
-  /** Nothing will be answered any more. */
+  /** Rejects all calls, pending and future, with this error. */
   rejectAll(error: ErrorInfo): void {
     this.#ended = error;
     this.#pending.rejectAll(error);
   }
 
-  /** Why a call is not even begun. */
+  /** Returns the reason for which a call must not start, if there is one. */
   #refusal(options: RpcCallOptions): WarrenError | undefined {
     if (this.#ended !== undefined) {
       return new WarrenError(this.#ended.code, this.#ended.message);
@@ -119,7 +119,7 @@ export class RpcClient {
       : new WarrenError("busy", `${CALLS_COUNT_MAX} calls of this tab are pending: await some`);
   }
 
-  /** Sends a call to the leader; without one, it waits for {@link setLeader}. */
+  /** Sends a call to the leader; without one, the call waits for {@link setLeader}. */
   #send(number: number): void {
     const pending = this.#pending.get(number);
     if (this.#leader === undefined || pending === undefined) {
@@ -148,7 +148,7 @@ export class RpcClient {
   }
 }
 
-/** Whether the call's other half went with the leader that it was sent to. */
+/** Whether the call's other half was lost with the leader that it was sent to. */
 function wentWithLeader({ call, leadersCount }: PendingCall): boolean {
   return leadersCount > 0 && RPC_POLICIES[call.method].onLeaderChange === "reject";
 }

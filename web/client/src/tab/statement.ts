@@ -1,5 +1,5 @@
 /**
- * Statements as a page calls them: text and bound parameters.
+ * Statements as a page passes them: text and bound parameters.
  *
  * Invariant: every parameter is a value that SQLite has; anything else is refused at once.
  */
@@ -7,7 +7,7 @@ import { WarrenError, type SqlParameter, type SqlValue, type TemplateValue } fro
 import type { SqlStatement } from "../shared/rpc-methods.js";
 import { isIdentifier } from "./identifier.js";
 
-/** SQL from a template: each value becomes a bound parameter, a list a list of them. */
+/** Returns SQL from a template: each value becomes a bound parameter, each list a list of them. */
 export function fromTemplate(
   text: readonly string[],
   values: readonly TemplateValue[],
@@ -30,7 +30,7 @@ export function fromTemplate(
 
 const isList = (value: TemplateValue): value is readonly SqlParameter[] => Array.isArray(value);
 
-/** Refuses what SQLite has no value for; TypeScript does not see everything. */
+/** Refuses values that SQLite does not have; TypeScript does not catch all of them. */
 export function validateStatement(sql: string, given: readonly SqlParameter[]): SqlStatement {
   const parameters = given.map((value) => (value instanceof Date ? toText(value) : value));
   parameters.forEach((value: unknown, at) => {
@@ -43,7 +43,10 @@ export function validateStatement(sql: string, given: readonly SqlParameter[]): 
   return { sql, parameters };
 }
 
-/** As SQLite's own functions take and compare it; one that is no date stays, and is refused. */
+/**
+ * Returns the text that SQLite's own date functions accept and compare; an invalid date stays
+ * unchanged, so that it is refused.
+ */
 function toText(date: Date): SqlValue {
   return Number.isNaN(date.getTime()) ? (date as unknown as SqlValue) : date.toISOString();
 }

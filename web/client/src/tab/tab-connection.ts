@@ -1,12 +1,12 @@
 /**
- * A tab's connection to its database: its worker, which waits for the file or has it; and the
- * channels on which it finds the leader and hears its answers.
+ * A tab's connection to its database: its worker, which has the file or waits for it; and the
+ * channels through which the tab finds the leader and receives its answers.
  *
  * Invariants:
- * - A tab holds its liveness lock before it asks anything: so a leader can tell when it is gone.
- * - While its page is frozen the tab has neither a worker nor a leader.
+ * - A tab holds its liveness lock before it sends anything, so that a leader notices its end.
+ * - While its page is frozen, the tab has neither a worker nor a leader.
  *
- * Not here: workers that end → `tab-worker.ts`. How the leader is asked → `leader-link.ts`.
+ * Not here: workers that end → `tab-worker.ts`. Messages to the leader → `leader-link.ts`.
  */
 import type { FileKey } from "../api.js";
 import { holdLock } from "../shared/liveness.js";
@@ -42,7 +42,7 @@ export class TabConnection {
   private constructor(deps: TabConnectionDeps) {
     const { tab, locks } = deps;
     this.#deps = deps;
-    // Without locks each tab is for itself.
+    // Without locks, tabs cannot share: each tab uses a name of its own.
     this.#name = locks === undefined ? `${deps.name}:${tab}` : deps.name;
     const name = this.#name;
     this.#all = new BroadcastChannel(allChannel(name));
@@ -67,7 +67,7 @@ export class TabConnection {
     return connection;
   }
 
-  /** By the page, or because the database is deleted. */
+  /** Closes the connection: called by the page, or because the database is deleted. */
   close(): Promise<void> {
     this.#closing ??= this.#closeOnce();
     return this.#closing;
@@ -88,7 +88,7 @@ export class TabConnection {
     this.#begin();
     this.#stopWatchingPage = onPageSuspend(
       () => {
-        // The worker sleeps as well, and at once, so it cannot be asked to give the file free.
+        // The worker freezes at once, too, so it cannot be asked to release the file.
         this.#worker.terminate();
         this.#link.close();
       },
@@ -140,7 +140,10 @@ export class TabConnection {
   }
 }
 
-/** A page that is frozen, or kept to go back to, cannot serve the other tabs. */
+/**
+ * Calls `sleep` and `wake`: a page that is frozen, or in the back/forward cache, cannot serve the
+ * other tabs.
+ */
 function onPageSuspend(sleep: () => void, wake: () => void): () => void {
   if (typeof document === "undefined") {
     return () => undefined;

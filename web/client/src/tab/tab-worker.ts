@@ -1,12 +1,12 @@
 /**
- * A tab's worker, which waits for the file or has it.
+ * A tab's worker, which has the file or waits for it.
  *
  * Invariants:
- * - While the tab lives it has a worker; one that ends is replaced, but not more often than
+ * - While the tab lives it has a worker; a worker that ends is replaced, but not more often than
  *   {@link RESTARTS_COUNT_MAX} times in a minute.
- * - Where the first one's code cannot be loaded, that is told at once: it will not be there the
- *   next time either.
- * - What a former worker says is not heard any more.
+ * - If the code of the first worker cannot be loaded, that is reported at once: it would be
+ *   missing the next time, too.
+ * - Messages of a former worker are ignored.
  */
 import type { ErrorInfo, FileKey } from "../api.js";
 import { onHolderEnd, type LivenessLocks } from "../shared/liveness.js";
@@ -20,12 +20,12 @@ import {
 import type { TimeSource } from "../shared/time-source.js";
 import type { WorkerSource } from "./worker-source.js";
 
-/** Until a worker that ended at once is replaced. */
+/** The pause before a worker is replaced, unless it is the first one to end in a minute. */
 const RESTART_MS = 500;
 /** A worker that ends more often in a minute is not started again. */
 const RESTARTS_COUNT_MAX = 10;
 const RESTARTS_MS = 60_000;
-/** How long a worker may take to give the file free. */
+/** The time limit for a worker to release the file. */
 const CLOSE_MS_MAX = 5_000;
 
 export interface TabWorkerDeps {
@@ -34,26 +34,26 @@ export interface TabWorkerDeps {
   readonly tab: string;
   readonly key: FileKey | undefined;
   readonly workers: WorkerSource;
-  /** Where the wasm is, if not beside the worker. */
+  /** The address of the wasm, if it is not in the worker's folder. */
   readonly wasm: string | undefined;
   readonly clock: TimeSource;
   readonly locks: LivenessLocks | undefined;
   readonly onAnswer: (message: TabMessage) => void;
-  /** There will be no leader. */
+  /** Called when the tab cannot get a leader. */
   readonly onFailed: (error: ErrorInfo) => void;
 }
 
 interface RunningWorker {
   readonly id: string;
   readonly port: Worker;
-  /** Aborted when it is ended from here. */
+  /** Aborted when the tab ends the worker. */
   readonly over: AbortController;
 }
 
 export class TabWorker {
   readonly #deps: TabWorkerDeps;
   readonly #ended = new AbortController();
-  /** When workers have ended that were to be replaced. */
+  /** The times at which workers ended that had to be replaced. */
   readonly #restartsMs: number[] = [];
   #worker: RunningWorker | undefined;
   /** Whether a worker's code has been loaded. */
@@ -65,12 +65,12 @@ export class TabWorker {
     this.#key = deps.key;
   }
 
-  /** Aborted when no worker is to be started any more. */
+  /** Aborted when no more workers may start. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** The port of the worker that runs, if this is its id. */
+  /** Returns the port of the running worker, if this is its id. */
   portOf(id: string): Worker | undefined {
     return id === this.#worker?.id ? this.#worker.port : undefined;
   }
@@ -88,7 +88,7 @@ export class TabWorker {
     this.#worker = { id, port, over: new AbortController() };
     port.onmessage = (event: MessageEvent<WorkerEvent>) => this.#handleEvent(id, event.data);
     port.onerror = (event) => {
-      // Its code could not be loaded, or threw where nobody caught it.
+      // The worker's code could not be loaded, or threw an error that was not caught.
       event.preventDefault();
       this.#replace(id, event.message || "its code could not be loaded");
     };
@@ -103,13 +103,13 @@ export class TabWorker {
     });
   }
 
-  /** What opens the file from here on. */
+  /** Sets the key that opens the file from now on. */
   rekey(key: FileKey | null): void {
     this.#key = key ?? undefined;
     this.#post({ kind: "key", key });
   }
 
-  /** Waits until the worker has given the file free, but not for long. */
+  /** Waits until the worker has released the file, but only up to {@link CLOSE_MS_MAX}. */
   releaseFile(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#worker === undefined) {
@@ -121,7 +121,7 @@ export class TabWorker {
     });
   }
 
-  /** Ends the worker, for good. */
+  /** Ends the worker; no other one starts. */
   end(): void {
     this.#ended.abort();
     this.terminate();
@@ -166,7 +166,7 @@ export class TabWorker {
     onHolderEnd(locks, livenessLock(name, id), over.signal, () => this.#replace(id, "it ended"));
   }
 
-  /** Starts another worker in the place of one that has ended, or is not to be trusted. */
+  /** Starts another worker in place of one that has ended, or can no longer be trusted. */
   #replace(id: string, why: string): void {
     if (id !== this.#worker?.id || this.ended.aborted) {
       return;

@@ -1,18 +1,20 @@
 /**
- * Starts workers, and says what to do where their code cannot be loaded.
+ * Starts workers, and explains what to do if their code cannot be loaded.
  *
- * Which address a bundler gives the worker nobody can ask here: written down a second time, it
- * would make bundlers put a second file there. What is said in an error is where the file is
- * without a bundler's help, beside the script that this module is in. That script is the bundle of
- * `index.ts`, and the worker is the bundle of `worker.ts` beside it, in whatever folder this is.
+ * This module cannot find out which address a bundler gives the worker: written a second time, the
+ * address would make bundlers emit a second file. So an error names the place of the file without
+ * a bundler: the folder of the script that contains this module. That script is the bundle of
+ * `index.ts`, and the bundle of `worker.ts` is in the same folder, wherever that is.
  */
 import type { AssetAddresses } from "../api.js";
 
-/** How a tab comes to its workers. */
+/** Starts the tab's workers. */
 export interface WorkerSource {
-  /** Throws where the browser refuses it: a worker comes from the page's own origin. */
+  /**
+   * Starts a worker. Throws if the browser refuses: a worker must come from the page's own origin.
+   */
   start(): Worker;
-  /** Where its code is looked for, and what to do if it is not there. */
+  /** Describes where the worker's code is expected, and what to do if it is missing. */
   describe(): string;
 }
 
@@ -28,14 +30,14 @@ export function workerSource(assets: AssetAddresses | undefined): WorkerSource {
   };
 }
 
-/** An address as a page means it. */
+/** Resolves an address against the page's. */
 export function here(address: string | URL): string {
   return new URL(address, location.href).href;
 }
 
 const FILES = "worker.js and replica_bg.wasm from @warren/client/dist";
 
-/** `stack` is that of an error that this script has made. */
+/** Describes the expected place; `stack` is that of an error created in this script. */
 function describe(given: string | undefined, stack: string | undefined): string {
   if (given !== undefined) {
     const expected = `its script is expected at ${given}`;

@@ -1,16 +1,17 @@
 /**
- * The wasm: fetched, compiled, and given to the module that drives it, once a worker.
+ * Loads the wasm once per worker: fetches and compiles it, and passes it to the module that drives
+ * it.
  *
- * A fetch that the network broke off is tried again by whoever asks next; what a server answered in
- * the wasm's place will be the same the next time, and is told at once.
+ * A fetch that the network interrupted is tried again by the next caller. If the server answered
+ * with something other than the wasm, it would do so again, and the error is reported at once.
  */
 import { WarrenError, type ErrorCode } from "../api.js";
 import type { EngineModule } from "../shared/wasm-engine.js";
 
 export interface EngineLoader {
-  /** Gets it here and compiles it, so that `load` needs no network. */
+  /** Fetches and compiles the wasm, so that `load` needs no network. */
   preload(): Promise<void>;
-  /** Rejects with `unreachable`, which may pass, or `engine_unavailable`. */
+  /** Loads the engine. Rejects with `unreachable`, which may pass, or `engine_unavailable`. */
   load(): Promise<EngineModule>;
 }
 
@@ -36,7 +37,7 @@ export function enginesOf(code: EngineModule, wasm: string): EngineLoader {
 
   return {
     async preload() {
-      // If it did not work, `load` tries again, and says so.
+      // After a failure, `load` tries again, and reports it.
       await get().catch(() => undefined);
     },
     load: () => (loading ??= load()),
@@ -59,7 +60,7 @@ async function compile(wasm: string): Promise<WebAssembly.Module> {
       ? await WebAssembly.compileStreaming(answer)
       : await WebAssembly.compile(await answer.arrayBuffer());
   } catch (thrown) {
-    // A broken connection is a TypeError, wrong bytes and a refusing policy are none.
+    // A broken connection is a TypeError; wrong bytes and a refusing policy are not.
     const passes = thrown instanceof TypeError;
     throw unavailable(passes ? "unreachable" : "engine_unavailable", wasm, thrown);
   }

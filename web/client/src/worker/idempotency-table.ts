@@ -1,11 +1,11 @@
 /**
- * The idempotency table: which calls were done, so that none is done twice. It is
+ * The idempotency table records which calls were done, so that none is done twice. It is
  * `warren_idempotency_key`, a local table in the file.
  *
  * A writing call is recorded in the transaction of its write, with its result if that is short. A
- * tab that lost its leader asks the next one again, and gets the recorded result. An entry is
- * deleted when its tab has said that it has the answer, or is gone. So there are as many entries as
- * calls under way.
+ * tab that lost its leader sends the call to the next one, and gets the recorded result. An entry
+ * is deleted when its tab has confirmed the answer, or is gone. So there are as many entries as
+ * pending calls.
  */
 import { WarrenError } from "../api.js";
 import type { PackedRows } from "../shared/wasm-engine.js";
@@ -13,7 +13,10 @@ import type { ReplicaFile } from "./file/replica-file.js";
 import type { RpcCall } from "../shared/tab-messages.js";
 import { packedFromJson, packedToJson } from "../shared/packed-rows.js";
 
-/** Longer results are not kept: a tab that asks again is told that the write was done. */
+/**
+ * The longest result that is recorded: for a longer one, a repeated call only learns that the
+ * write was done.
+ */
 const RESULT_CHARS_MAX = 65_536;
 
 const TABLE = `CREATE TABLE IF NOT EXISTS warren_idempotency_key (
@@ -21,13 +24,13 @@ const TABLE = `CREATE TABLE IF NOT EXISTS warren_idempotency_key (
 ) WITHOUT ROWID`;
 
 export interface IdempotencyTable {
-  /** Makes the table where it is missing, as in a file that replaced another one. */
+  /** Creates the table if it is missing, as in a file that replaced another one. */
   createIfMissing(): void;
-  /** The result of the call, if it was done. */
+  /** Returns the result of the call, if it was done. */
   findResult(call: RpcCall): PackedRows | undefined;
-  /** In the transaction of the write. */
+  /** Records the result of the call; runs in the transaction of the write. */
   recordResult(call: RpcCall, result: PackedRows): void;
-  /** Deletes the entries of other tabs than these. */
+  /** Deletes the entries of all tabs except these. */
   removeOtherTabs(tabs: readonly string[]): void;
 }
 
@@ -64,7 +67,7 @@ export function openIdempotencyTable(file: ReplicaFile): IdempotencyTable {
   };
 }
 
-/** A result without rows. */
+/** Returns a result without rows. */
 export function rowlessResult(changes: number): PackedRows {
   return {
     columns: [],

@@ -1,9 +1,10 @@
 /**
- * How a leader reaches the tabs and is reached by them: the channel for all, the one with calls to
- * it, and one to each tab with answers.
+ * The channels of a leader: one for all tabs, one with calls to it, and one to each tab with
+ * answers.
  *
  * Invariants:
- * - Its own tab's answers go by the worker's port, without a copy of what can be handed over.
+ * - Answers to the leader's own tab go through the worker's port, without a copy of transferable
+ *   data.
  * - A tab's channel is open from the first message to it until the tab is gone.
  */
 import {
@@ -17,7 +18,7 @@ import {
 
 export interface LeaderChannelsDeps {
   readonly start: WorkerStart;
-  /** To the own tab. */
+  /** Sends a message to the leader's own tab. */
   readonly post: (message: TabMessage, transfer: readonly ArrayBuffer[]) => void;
   readonly openChannel: (name: string) => BroadcastChannel;
 }
@@ -35,7 +36,7 @@ export class LeaderChannels {
     this.#calls = deps.openChannel(peerChannel(name, worker));
   }
 
-  /** Begins to hear: calls, and tabs that ask who the leader is. */
+  /** Begins to receive calls, and requests of tabs that ask who the leader is. */
   listen(onCall: (message: LeaderMessage) => void, onFindLeader: () => void): void {
     this.#calls.onmessage = (event: MessageEvent<LeaderMessage>) => onCall(event.data);
     this.#all.onmessage = (event: MessageEvent<BroadcastMessage>) => {
@@ -57,7 +58,7 @@ export class LeaderChannels {
     }
   }
 
-  /** The tab is gone. */
+  /** Closes the channel of a tab that is gone. */
   closeTab(tab: string): void {
     this.#byTab.get(tab)?.close();
     this.#byTab.delete(tab);

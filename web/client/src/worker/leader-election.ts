@@ -1,10 +1,10 @@
 /**
- * A worker's way to the file: it waits for the lock, opens the file, serves the tabs, and gives all
- * free when it is told to.
+ * A worker's candidacy for leader: it waits for the lock, opens the file, serves the tabs, and
+ * releases everything on request.
  *
  * Invariants:
  * - The file is open only while this worker holds the database's lock.
- * - Whoever waits is granted the lock when its holder ends, however it ends: nobody polls.
+ * - A waiting worker is granted the lock when the holder ends, however it ends: no worker polls.
  *
  * Not here: the leader's work → `leader.ts`. Its channels → `leader-channels.ts`.
  */
@@ -25,11 +25,14 @@ import { LeaderChannels } from "./leader-channels.js";
 import { Leader } from "./leader.js";
 import { createMessageQueue, type MessageQueue } from "./message-queue.js";
 
-/** Until a worker that is not the leader gets the engine ready. */
+/** The delay before a worker that is not the leader preloads the engine. */
 const PRELOAD_MS = 1_000;
-/** Until a worker that could not open the file, for a passing reason, tries again. */
+/** The delay before a worker that could not open the file, for a passing reason, tries again. */
 const RETRY_MS = 1_000;
-/** Where the browser says that it is online, a fetch that fails so often is not waited for. */
+/**
+ * The number of failed fetches, while the browser says that it is online, after which the worker
+ * gives up.
+ */
 const FETCHES_COUNT_MAX = 3;
 
 export interface LeaderCandidateDeps {
@@ -38,11 +41,11 @@ export interface LeaderCandidateDeps {
   readonly locks: LivenessLocks | undefined;
   readonly post: (message: WorkerEvent, transfer: readonly ArrayBuffer[]) => void;
   readonly clock?: TimeSource;
-  /** Tests see to it that nothing is heard of a dead worker. */
+  /** Opens a channel. Tests pass their own, so that messages of a dead worker are dropped. */
   readonly channel?: (name: string) => BroadcastChannel;
 }
 
-/** The leader that a candidate has become, and the calls that wait for it. */
+/** The leader that a candidate has become, and the queue of its calls. */
 interface LeaderTerm {
   readonly leader: Leader;
   readonly calls: MessageQueue<LeaderMessage>;
@@ -51,15 +54,15 @@ interface LeaderTerm {
 export class LeaderCandidate {
   readonly #deps: LeaderCandidateDeps;
   readonly #clock: TimeSource;
-  /** Aborted when this worker is no longer to hold the file, or to wait for it. */
+  /** Aborted when this worker must no longer hold the file, or wait for it. */
   readonly #claim = new AbortController();
   readonly #campaign: Promise<void>;
   #key: FileKey | undefined;
-  /** One after the other, while the browser said that it was online. */
+  /** The number of consecutive failed fetches while the browser said that it was online. */
   #failedFetchesCount = 0;
   #term: LeaderTerm | undefined;
 
-  /** Begins to wait for the file at once. */
+  /** Creates the candidate, which begins to wait for the file at once. */
   constructor(deps: LeaderCandidateDeps) {
     this.#deps = deps;
     this.#clock = deps.clock ?? systemTimeSource;
@@ -67,9 +70,10 @@ export class LeaderCandidate {
     this.#campaign = this.#run(this.#claim.signal);
   }
 
-  /** A call of this worker's own tab. */
+  /** Handles a call of this worker's own tab. */
   handleCall(message: LeaderMessage): void {
-    // What comes before it is the leader, or after, is asked again of the next one.
+    // Calls that arrive before or after this worker is the leader are sent again to the next
+    // leader.
     this.#term?.calls.enqueue(message);
   }
 
@@ -77,12 +81,12 @@ export class LeaderCandidate {
     this.#term?.leader.online();
   }
 
-  /** The file has another key from here on, or none. */
+  /** Sets the key that the file has from now on, or none. */
   rekey(key: FileKey | null): void {
     this.#key = key ?? undefined;
   }
 
-  /** Gives the file free, or does not wait for it any more. */
+  /** Releases the file, or stops waiting for it. */
   async close(): Promise<void> {
     this.#claim.abort();
     await this.#campaign;
@@ -104,7 +108,7 @@ export class LeaderCandidate {
     }
   }
 
-  /** Whether there is nothing to try again. */
+  /** Returns whether the candidacy is over, so that there is nothing to try again. */
   async #tryBecomeLeader(signal: AbortSignal): Promise<boolean> {
     const { locks, start } = this.#deps;
     try {
@@ -116,7 +120,7 @@ export class LeaderCandidate {
           leading = signal.aborted ? Promise.resolve() : this.#lead(signal);
           return leading;
         });
-        // Chromium never settles a request that is aborted before it has looked at it.
+        // Chromium never settles a request that is aborted before the browser has processed it.
         await Promise.race([granted, untilAborted(signal).then(() => leading)]);
       }
       return true;
@@ -169,7 +173,7 @@ export class LeaderCandidate {
       broadcast: (message) => channels.broadcast(message),
       onTabGone: (tab, onGone) => {
         if (tab === start.tab) {
-          // Its worker ends with it.
+          // This worker ends with its own tab.
           return;
         }
         onHolderEnd(locks, livenessLock(start.name, tab), ended.signal, () => {

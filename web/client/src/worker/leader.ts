@@ -1,12 +1,12 @@
 /**
- * The leader's side: takes the tabs' calls, answers them, tells all tabs what changed, and notices
- * when a tab is gone.
+ * The leader takes the tabs' calls, answers them, announces changes to all tabs, and notices when
+ * a tab is gone.
  *
  * Invariants:
- * - An answer is said only after what it answers for is committed.
- * - What a leader that is broken, or has stopped, did not answer, the next one is asked.
+ * - An answer is sent only after the write that it confirms is committed.
+ * - Calls that a broken or stopped leader did not answer are sent to the next one.
  *
- * Not here: what is done for each call → `rpc-handlers.ts`. Which worker is the leader →
+ * Not here: the work of each call → `rpc-handlers.ts`. The choice of the leader →
  * `leader-election.ts`.
  */
 import type { ErrorInfo, SyncProgress, SyncReport } from "../api.js";
@@ -29,18 +29,20 @@ import { reaching } from "./sync/origins.js";
 import { SyncScheduler } from "./sync/sync-scheduler.js";
 import { TabTransactions } from "./tab-transactions.js";
 
-/** Calls that wait for their turn; each tab has a smaller bound of its own. */
+/**
+ * The maximum number of calls that wait for their turn; each tab has a smaller limit of its own.
+ */
 const CALLS_WAITING_MAX = 50_000;
 
 export interface LeaderDeps extends StatusPublisherDeps {
   sendToTab(tab: string, message: TabMessage, transfer: readonly ArrayBuffer[]): void;
-  /** Calls when the tab is gone. */
+  /** Calls `onGone` when the tab is gone. */
   onTabGone(tab: string, onGone: () => void): void;
-  /** The wasm module is not to be trusted any more. */
+  /** Reports that the wasm module can no longer be trusted. */
   broken(error: ErrorInfo): void;
 }
 
-/** The calls of a tab that are under way, by their numbers. */
+/** The pending calls of a tab, by their numbers. */
 type CancelsByNumber = Map<number, AbortController>;
 
 export class Leader {
@@ -89,7 +91,7 @@ export class Leader {
     }
   }
 
-  /** Says who it is, and how the database stands. */
+  /** Announces this leader, and the status of the database. */
   announce(): void {
     this.#deps.broadcast({ kind: "leader", leader: this.#deps.id, version: VERSION });
     this.#status.tell();
@@ -99,12 +101,12 @@ export class Leader {
     this.#sync.online();
   }
 
-  /** These tabs live; what was recorded for others goes. */
+  /** Deletes the recorded results of all tabs except these, which are alive. */
   keepResultsOf(tabs: readonly string[]): void {
     this.#results.removeOtherTabs(tabs);
   }
 
-  /** Rolls back what is open, and ends the syncs; the file may be closed then. */
+  /** Rolls back the open transaction, and ends the syncs; then the file may be closed. */
   async stop(): Promise<void> {
     this.#hasStopped = true;
     this.#status.cancelRefresh();
@@ -172,7 +174,7 @@ export class Leader {
     }
   }
 
-  /** Tells which tables were written to, if any. */
+  /** Announces which tables were written to; returns whether there are any. */
   #publishChanges(): boolean {
     const tables = this.#deps.file.takeChangedTables();
     if (tables.length > 0) {
@@ -233,7 +235,7 @@ export class Leader {
     }
   }
 
-  /** Returns whether the leader is broken, by this or before. */
+  /** Returns whether the leader is broken, by this error or an earlier one. */
   #noticeTrap(thrown: unknown): boolean {
     if (isTrap(thrown) && !this.#isBroken) {
       this.#isBroken = true;
@@ -249,6 +251,6 @@ function dispatch<K extends RpcMethodName>(
   signal: AbortSignal,
 ): RpcResult<RpcMethodName> | Promise<RpcResult<RpcMethodName>> {
   type RpcHandler = (call: RpcCall, signal: AbortSignal) => RpcResult<K> | Promise<RpcResult<K>>;
-  // The table has for each method a function of that method's calls.
+  // The table has, for each method, a function that accepts that method's calls.
   return (handlers[call.method] as RpcHandler)(call, signal);
 }

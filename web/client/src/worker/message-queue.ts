@@ -1,14 +1,14 @@
 /**
- * Messages, handled in tasks of their own.
+ * A queue that handles each message in a later task.
  *
- * Chromium's workers handle what comes over a `BroadcastChannel` before anything else. If every
- * message were handled at once, some busy tabs would keep the leader's own tab, whose calls come by
- * the worker's port, waiting for ever. Put off like this, the channel is soon empty, as its tabs
- * wait for their answers, and the port has its turn.
+ * Chromium's workers handle messages of a `BroadcastChannel` before anything else. If every
+ * message were handled at once, a few busy tabs would keep the leader's own tab, whose calls
+ * arrive through the worker's port, waiting for ever. With the queue, the channel is soon empty,
+ * as its tabs wait for their answers, and the port gets its turn.
  */
 export interface MessageQueue<T> {
   enqueue(message: T): void;
-  /** What is in it is not handled any more. */
+  /** Closes the queue; messages in it are dropped. */
   close(): void;
 }
 

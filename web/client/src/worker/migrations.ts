@@ -1,9 +1,10 @@
 /**
- * Brings the file to a tab's schema: migrations, each in a transaction, counted in
- * `PRAGMA user_version`; and tracks the tables.
+ * Brings the file to a tab's schema: runs migrations, each in a transaction, counted in
+ * `PRAGMA user_version`; then tracks the tables.
  *
- * What was run is kept in `warren_migration`, a local table in the file: a text that was edited
- * since would be passed over, and its page would meet a database that it does not expect.
+ * The SQL of each migration that ran is kept in `warren_migration`, a local table in the file. A
+ * migration that was edited since would otherwise be skipped, and its page would meet a database
+ * that it does not expect.
  */
 import { WarrenError } from "../api.js";
 import type { ReplicaFile } from "./file/replica-file.js";
@@ -14,12 +15,12 @@ const TABLE = `CREATE TABLE IF NOT EXISTS warren_migration (
   number INTEGER PRIMARY KEY, sql TEXT NOT NULL
 )`;
 const NOTE = "INSERT INTO warren_migration (number, sql) VALUES (?, ?)";
-/** What is shown of a text from where it was edited. */
+/** The length of the excerpts in the error, from the place where the text was edited. */
 const SHOWN_CHARS_MAX = 60;
 
 /**
- * Does what is missing; a file with another key, or that knows more migrations than the tab, or
- * others, is refused.
+ * Runs the missing migrations. Refuses a file that has another key, more migrations than the tab,
+ * or different ones.
  */
 export function migrateAndTrack(file: ReplicaFile, preparation: PrepareParams): void {
   const { schema, track, key } = preparation;
@@ -43,7 +44,10 @@ function userVersion(file: ReplicaFile): number {
   return file.run("PRAGMA user_version", []).numbers[0] ?? 0;
 }
 
-/** Those that a file of an earlier version has run without a note are noted as they are. */
+/**
+ * Throws if a migration was edited after it ran. Migrations that a file of an earlier version ran
+ * without recording them are recorded as they are now.
+ */
 function checkUnedited(file: ReplicaFile, run: readonly string[]): void {
   const rows = unpack<SqlMigration>(file.run("SELECT number, sql FROM warren_migration", []));
   const noted = new Map(rows.map(({ number, sql }) => [number, sql]));
@@ -62,7 +66,7 @@ interface SqlMigration {
   readonly sql: string;
 }
 
-/** Comments and layout may change. */
+/** Returns the SQL without comments and layout, which may change. */
 function essence(sql: string): string {
   return sql.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, " ").replace(/\s+/g, " ").trim();
 }
@@ -72,7 +76,7 @@ function edited(number: number, before: string, after: string): string {
   while (before[same] === after[same] && same < before.length) {
     same += 1;
   }
-  // From the beginning of the word.
+  // Start at the beginning of the word.
   const from = before.lastIndexOf(" ", same) + 1;
   const [was, is] = [before, after].map((sql) => sql.slice(from, from + SHOWN_CHARS_MAX));
   return `migration ${number} was edited after it ran on this database: restore it and append a `

@@ -1,11 +1,11 @@
-/** One at a time, in order of arrival, and so many waiting at most. */
+/** A lock for one holder at a time, in order of arrival, with a limit on the number of waiters. */
 import { WarrenError } from "../api.js";
 import type { ConnectionLock } from "../shared/wasm-engine.js";
 
 export interface Mutex {
-  /** Waits for its turn; what comes back ends it. */
+  /** Waits for the lock; the returned function releases it. */
   acquire(): Promise<() => void>;
-  /** Its turn if nobody has it, else `undefined`. */
+  /** Takes the lock if it is free, else returns `undefined`. */
   tryAcquire(): (() => void) | undefined;
 }
 
@@ -50,7 +50,7 @@ export function createMutex(waitingMax: number): Mutex {
   };
 }
 
-/** Runs what takes turns by itself, none at first. */
+/** Runs work that acquires and releases the lock itself; it does not hold the lock at first. */
 export async function withManualLock<T>(
   from: Mutex,
   work: (turns: ConnectionLock) => Promise<T>,
@@ -66,7 +66,7 @@ export async function withManualLock<T>(
   }
 }
 
-/** Runs what begins in a turn, and gives it back while it waits for the network. */
+/** Runs work that holds the lock at first, and releases it while it waits for the network. */
 export function withLock<T>(from: Mutex, work: (turns: ConnectionLock) => Promise<T>): Promise<T> {
   return withManualLock(from, async (turns) => {
     await turns.acquire();

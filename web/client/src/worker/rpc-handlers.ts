@@ -1,4 +1,4 @@
-/** What the leader does for each call. */
+/** The leader's handlers: one function for each call. */
 import {
   changePassword,
   listDevices,
@@ -27,11 +27,11 @@ export interface RpcHandlersDeps {
   readonly statements: StatementRunner;
   readonly transactions: TabTransactions;
   readonly syncing: SyncScheduler;
-  /** What the file says of itself may be different now. */
+  /** Called when the status of the file may have changed. */
   refreshStatus(): void;
-  /** Any table may be different now. */
+  /** Called when any table may have changed. */
   allTablesChanged(): void;
-  /** All tabs are to know. */
+  /** Called after a change of the key, of which all tabs must be notified. */
   rekeyed(key: FileKey | null): void;
   progress(tab: string, number: number, progress: SyncProgress): void;
 }
@@ -127,7 +127,7 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
       const { server, login, password, endToEndEncrypted } = call.params;
       await createAccount(server, login, password);
       if (endToEndEncrypted === true) {
-        // Before the first sync, which signing in begins.
+        // The phrase must exist before the first sync, which starts after signing in.
         await parts.statements.exclusive(() => {
           if (file.recoveryPhrase() === undefined) file.createRecoveryPhrase();
         });
@@ -190,7 +190,7 @@ function fileHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, FileMethodName>
       await syncing.preemptSync(() =>
         statements.exclusive(() => {
           file.rekey(from ?? undefined, to ?? undefined);
-          // Before anybody may have to open the file anew.
+          // Sent before any worker may have to open the file again.
           parts.rekeyed(to);
         }),
       );
@@ -214,13 +214,13 @@ type ChangeMethod =
 
 function changeHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, ChangeMethod> {
   const { file, statements } = parts;
-  /** Another leader may have done it. */
+  /** Runs a change that, if this is a retry, another leader may have done already. */
   const once = (retry: boolean, settle: () => void): Promise<void> =>
     statements.exclusive(() => {
       try {
         settle();
       } catch (thrown) {
-        // What was settled is none any more.
+        // A conflict that another leader has settled no longer exists.
         if (!retry || toErrorInfo(thrown).code !== "conflict_not_found") {
           throw thrown;
         }
@@ -251,7 +251,7 @@ function changeHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, ChangeMethod>
   };
 }
 
-/** Takes the registration back at the server, too, if that can be reached. */
+/** Revokes the registration on the server, too, if it can be reached. */
 async function forgetDevice(file: ReplicaFile): Promise<void> {
   if (file.token() === undefined) {
     return;

@@ -1,14 +1,16 @@
 /**
- * What kind a statement is, by its first word.
+ * Determines the kind of a statement from its first word.
  *
- * Invariant: what is taken for reading only cannot write. In doubt a statement is taken for a
- * writing one, which costs a transaction and is right, too.
+ * Invariant: a statement that counts as reading cannot write. If in doubt, a statement counts as
+ * writing, which costs a transaction and is also correct.
  */
 
 /**
+ * The kind of a statement.
+ *
  * - `reads`: changes nothing.
  * - `writes`: may change something; runs in a transaction.
- * - `bare`: SQLite does not run it in a transaction, or does nothing there.
+ * - `bare`: SQLite refuses to run it in a transaction, or ignores it there.
  * - `controls`: would begin or end a transaction.
  * - `savepoint`: the part of transaction control that is allowed in a transaction.
  */
@@ -41,7 +43,7 @@ export function statementKind(sql: string): StatementKind {
   }
 }
 
-/** Without blanks, comments and semicolons at the beginning. */
+/** Removes blanks, comments and semicolons from the beginning. */
 function withoutComments(sql: string): string {
   return sql.replace(/^(?:[\s;]+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, "");
 }

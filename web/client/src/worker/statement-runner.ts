@@ -1,8 +1,8 @@
 /**
- * Runs the tabs' statements on the one connection, each call by itself.
+ * Runs the tabs' statements on the one connection, each call separately.
  *
  * Invariants:
- * - A call's statements are one transaction, together with its note in the idempotency table.
+ * - A call's statements are one transaction, together with its entry in the idempotency table.
  * - However a call ends, no transaction of its own stays open.
  *
  * Not here: statements in a tab's transaction → `tab-transactions.ts`.
@@ -21,7 +21,7 @@ export interface StatementRunnerDeps {
   readonly results: IdempotencyTable;
   readonly turns: Mutex;
   isAlive(tab: string): boolean;
-  /** Something may have been written. */
+  /** Called when something may have been written. */
   wrote(): void;
 }
 
@@ -41,7 +41,7 @@ export class StatementRunner {
     return this.#withConnection(call.tab, () => this.#runIdempotent(call, runAll).changes);
   }
 
-  /** Runs what needs the file for itself for a moment. */
+  /** Runs work that needs exclusive use of the file for a moment. */
   async exclusive<T>(work: () => T): Promise<T> {
     const { turns } = this.#deps;
     const free = turns.tryAcquire() ?? (await turns.acquire());
@@ -92,7 +92,7 @@ export class StatementRunner {
     }
   }
 
-  /** Does the work once, in a transaction with its note. */
+  /** Does the work once, in a transaction with its entry in the idempotency table. */
   #runIdempotent(call: RpcCall, work: () => PackedRows): PackedRows {
     const { file, results } = this.#deps;
     const before = call.retry ? results.findResult(call) : undefined;
@@ -123,7 +123,7 @@ export function runBatch(file: ReplicaFile, params: RpcParams<"runMany">): numbe
   return file.runMany(params.sql, params.parameters);
 }
 
-/** SQLite may have rolled back by itself. */
+/** Rolls back, unless SQLite has already done so on its own. */
 export function rollBackIfOpen(file: ReplicaFile): void {
   if (file.inTransaction()) {
     file.run("ROLLBACK", []);

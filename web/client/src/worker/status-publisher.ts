@@ -1,9 +1,10 @@
 /**
- * How the database stands: what the file said last, and what the tabs were told of it.
+ * Publishes the status of the database: keeps the last status of the file, and the last message to
+ * the tabs.
  *
  * Invariants:
- * - The tabs are told what changed, and nothing twice, unless somebody asks.
- * - Of a sync's progress they are told at intervals; how it ends they are told at once.
+ * - The tabs receive changes, and no status twice, unless a tab asks for it.
+ * - The progress of a sync is sent at intervals, its end at once.
  */
 import type { SyncState } from "../api.js";
 import type { BroadcastMessage, LeaderStatus } from "../shared/tab-messages.js";
@@ -11,14 +12,14 @@ import type { TimeSource } from "../shared/time-source.js";
 import { readStatus, type ReplicaFileStatus } from "./file/file-status.js";
 import type { ReplicaFile } from "./file/replica-file.js";
 
-/** How often, at most, all tabs are told how far a sync is. */
+/** The shortest interval between two messages to all tabs about the progress of a sync. */
 const PROGRESS_MS_MIN = 50;
-/** Until the file is asked how it stands after a change; many changes come in a row. */
+/** The delay after a change before the status of the file is read; many changes come in a row. */
 const REFRESH_MS = 50;
 
 export interface StatusPublisherDeps {
   readonly file: ReplicaFile;
-  /** The leader's worker's name. */
+  /** The id of the leader's worker. */
   readonly id: string;
   readonly storage: LeaderStatus["storage"];
   readonly warning?: string;
@@ -31,7 +32,7 @@ export class StatusPublisher {
   #fileStatus: ReplicaFileStatus;
   #sync: SyncState = { phase: "local" };
   #newConflictsCount = 0;
-  /** What the tabs were told last, as JSON, and when. */
+  /** The last status that was sent to the tabs, as JSON; `#toldMs` is the time. */
   #told = "";
   #toldMs = 0;
   #cancelRefresh: (() => void) | undefined;
@@ -41,7 +42,7 @@ export class StatusPublisher {
     this.#fileStatus = readStatus(deps.file);
   }
 
-  /** What the file said last. */
+  /** The last status that was read from the file. */
   get fileStatus(): ReplicaFileStatus {
     return this.#fileStatus;
   }
@@ -75,7 +76,7 @@ export class StatusPublisher {
     this.#newConflictsCount += count;
   }
 
-  /** Tells all tabs how it stands, whether that changed or not. */
+  /** Sends the status to all tabs, whether it changed or not. */
   tell(): void {
     const { clock, id } = this.#deps;
     const status = this.#status();

@@ -2,8 +2,8 @@
  * The transactions that tabs hold open over several calls.
  *
  * Invariants:
- * - While one is open it has the connection: nobody else's statement runs, and no part of a sync.
- *   So there is one at a time.
+ * - An open transaction has the connection: no other statement runs, and no part of a sync. So
+ *   there is one at a time.
  * - However it ends, its timer stops and the connection is free again.
  * - A commit is recorded in the idempotency table, in the transaction itself.
  */
@@ -15,7 +15,7 @@ import { rowlessResult } from "./idempotency-table.js";
 import { statementKind } from "./statement-kind.js";
 import { rollBackIfOpen, runBatch, type StatementRunnerDeps } from "./statement-runner.js";
 
-/** A transaction whose tab says nothing for so long is rolled back. */
+/** The time without a statement after which a transaction is rolled back. */
 export const TRANSACTION_IDLE_MS_MAX = 30_000;
 
 export interface TabTransactionsDeps extends StatementRunnerDeps {
@@ -95,14 +95,14 @@ export class TabTransactions {
     }
   }
 
-  /** Rolls back what this tab has begun; without a tab, whoever it was. */
+  /** Rolls back the transaction of this tab; without a tab, that of any tab. */
   rollBackTab(tab?: string): void {
     if (this.#open !== undefined && (tab === undefined || this.#open.tab === tab)) {
       this.#rollBack();
     }
   }
 
-  /** Throws unless this is the open transaction, and starts its timer anew. */
+  /** Throws unless this is the open transaction, and restarts its timer. */
   #continue(tab: string, number: number): void {
     const open = this.#open;
     if (open === undefined || open.tab !== tab || open.number !== number) {
@@ -131,7 +131,7 @@ export class TabTransactions {
     const { file } = this.#deps;
     try {
       rollBackIfOpen(file);
-      // What was written and rolled back is no change.
+      // Writes that were rolled back are not changes.
       file.takeChangedTables();
     } finally {
       this.#end();

@@ -1,9 +1,9 @@
 /**
- * Items into the database, in pieces, and all of them out as a CSV. What is in a file →
+ * Imports items into the database, in batches, and exports all items as CSV. Reading a file →
  * `import/`.
  *
- * - Lists are found by their names, and made where there are none.
- * - An import is one step for undo. One that is cancelled, or that fails, leaves nothing behind.
+ * - Lists are found by their names, and created if missing.
+ * - An import is one undo step. An import that is canceled or fails leaves nothing behind.
  */
 import type { WarrenDatabase } from "@warren/client";
 import { formatCsv } from "./csv.js";
@@ -19,7 +19,7 @@ import type { UndoableStep } from "./undo.js";
 
 export interface ImportOptions {
   readonly items: readonly ImportedItem[];
-  /** Where items go that name no list: the name of a list, made if there is none. */
+  /** The name of the list for items that name none; the list is created if missing. */
   readonly fallbackList: string;
   readonly nowMs: number;
   readonly newId: () => string;
@@ -29,7 +29,7 @@ export interface ImportOptions {
 
 const PIECE = 500;
 
-/** `undefined` if it was cancelled. The step has been run already. */
+/** Imports the items and returns the undo step, which has already run; `undefined` if canceled. */
 export async function importItems(
   db: WarrenDatabase,
   options: ImportOptions,
@@ -62,7 +62,7 @@ export async function importItems(
   return undefined;
 }
 
-/** The rows that are to be: new lists, and the items in the order of the file. */
+/** Plans the new rows: the lists to create, and the items in the order of the file. */
 async function planImport(
   db: WarrenDatabase,
   { items, fallbackList, nowMs, newId }: ImportOptions,
@@ -108,12 +108,12 @@ async function planImport(
   };
 }
 
-/** A day that the file says, and never one to come. */
+/** Returns the time of completion: the day in the file, but never one in the future. */
 function doneMs({ doneOn }: ImportedItem, nowMs: number): number {
   return doneOn === undefined ? nowMs : Math.min(noonOf(doneOn).getTime(), nowMs);
 }
 
-/** Everything, as a CSV that an import takes for what it is. */
+/** Exports all items as CSV, with columns that an import recognizes. */
 export async function exportCsv(db: WarrenDatabase): Promise<string> {
   const rows = await db.sql<TodoItem & { list: string | null }>`
     SELECT item.*, list.name AS list FROM item LEFT JOIN list ON list.id = item.list_id

@@ -1,24 +1,25 @@
 /**
- * Comma-separated values as RFC 4180 has them: reading and writing, no meaning of columns.
+ * Comma-separated values (RFC 4180): reading and writing, without the meaning of columns.
  *
- * - Fields are quoted with `"`, a quote inside is doubled, and quoted fields may hold line ends.
- * - Also read: `;` or a tab between the fields (spreadsheets write these in some countries; Excel's
- *   first line `sep=;` names it), a byte order mark, line ends of any kind. Empty lines are no
- *   records.
- * - A quote that is never closed is an error, not a field that holds the rest of the file.
- * - What {@link formatCsv} writes, {@link parseCsv} reads back as it was.
+ * - Fields are quoted with `"`, a quote inside is doubled, and quoted fields may contain line
+ *   ends.
+ * - Also read: `;` or a tab between the fields (spreadsheets write these in some countries;
+ *   Excel's first line `sep=;` names the separator), a byte order mark, line ends of any kind.
+ *   Empty lines are not records.
+ * - A quote that is never closed is an error, not a field that contains the rest of the file.
+ * - {@link parseCsv} restores exactly the fields that {@link formatCsv} wrote.
  */
 import { UnreadableFile } from "./import/unreadable.js";
 
 const SEPARATORS = [",", ";", "\t"] as const;
 
 export interface CsvRecord {
-  /** Where it begins; the first line is 1. */
+  /** The line where the record begins; the first line is 1. */
   readonly line: number;
   readonly fields: readonly string[];
 }
 
-/** All records, the header among them; each has as many fields as its line has. */
+/** Parses all records, including the header; each has as many fields as its line. */
 export function parseCsv(text: string): CsvRecord[] {
   const { source, separator, firstLine } = begin(text);
   const records: CsvRecord[] = [];
@@ -41,7 +42,7 @@ export function parseCsv(text: string): CsvRecord[] {
     }
     if (source[at] === "\r" && source[at + 1] === "\n") at += 1;
     at += 1;
-    // An empty line is none; one empty field in quotes is.
+    // An empty line is not a record, but one empty quoted field is.
     if (fields.length > 1 || fields[0] !== "" || source[start] === '"') {
       records.push({ line, fields });
     }
@@ -76,11 +77,11 @@ function lineEnds(source: string, start: number, end: number): number {
 
 interface CsvField {
   readonly value: string;
-  /** Where the separator or the line end after it stands. */
+  /** The position of the separator or line end after the field. */
   readonly end: number;
 }
 
-/** `undefined` if its quote is not closed. */
+/** Reads one field; `undefined` if its quote is not closed. */
 function readField(source: string, start: number, separator: string): CsvField | undefined {
   if (source[start] !== '"') {
     const end = plainEnd(source, start, separator);
@@ -95,9 +96,9 @@ function readField(source: string, start: number, separator: string): CsvField |
     if (source[quote + 1] !== '"') {
       const end = plainEnd(source, quote + 1, separator);
       const rest = source.slice(quote + 1, end);
-      // The quote that opens another field lines further down closes this one by mistake.
+      // The opening quote of a field some lines below has closed this field by mistake.
       if (rest.trim() !== "" && /[\r\n]/.test(value)) return undefined;
-      // What follows the closing quote before the separator belongs to the field, as written.
+      // Text between the closing quote and the separator belongs to the field, as written.
       return { value: value + rest, end };
     }
     value += '"';
@@ -115,7 +116,7 @@ function plainEnd(source: string, start: number, separator: string): number {
   return end;
 }
 
-/** The separator that the first line has most of, quoted parts left out. */
+/** Returns the separator that is most frequent in the first line, outside of quotes. */
 function separatorOf(source: string): string {
   const counts = new Map<string, number>(SEPARATORS.map((separator) => [separator, 0]));
   let isQuoted = false;
@@ -130,7 +131,7 @@ function separatorOf(source: string): string {
   return SEPARATORS.find((separator) => counts.get(separator) === most) ?? SEPARATORS[0];
 }
 
-/** One text with commas and CRLF; fields are quoted only where they must be. */
+/** Formats records with commas and CRLF; fields are quoted only if necessary. */
 export function formatCsv(records: Iterable<readonly string[]>): string {
   let text = "";
   for (const record of records) {
@@ -141,7 +142,7 @@ export function formatCsv(records: Iterable<readonly string[]>): string {
   return text;
 }
 
-/** Also what would be taken for something else at the beginning of a file. */
+/** Matches fields that need quotes, also those that would be misread at the beginning of a file. */
 const QUOTED = /[",;\t\r\n]|^\uFEFF|^sep=/i;
 
 function quoted(field: string): string {

@@ -1,13 +1,13 @@
 /**
- * Days as `YYYY-MM-DD`, the way the database has them: no time, no zone, ordered as texts.
+ * Days as `YYYY-MM-DD`, the form in the database: no time, no zone, sorted as texts.
  *
- * Nothing here reads the clock; "today" is an argument.
- * How people write days → `import/day-text.ts`.
+ * Nothing here reads the clock; "today" is an argument. Reading dates that people wrote →
+ * `import/day-text.ts`.
  */
 
 export type Day = string;
 
-/** The day on this device's calendar. */
+/** Returns the day in this device's time zone. */
 export function dayOf(time: Date): Day {
   return format(time.getFullYear(), time.getMonth() + 1, time.getDate());
 }
@@ -16,18 +16,18 @@ export function addDays(day: Day, count: number): Day {
   return dayAt(timeOf(day) + count * DAY_MS);
 }
 
-/** How many days `to` is after `from`; negative if it is before. */
+/** Returns the number of days from `from` to `to`; negative if `to` is earlier. */
 export function daysBetween(from: Day, to: Day): number {
   return Math.round((timeOf(to) - timeOf(from)) / DAY_MS);
 }
 
-/** The next Monday; a week on if it is Monday today. */
+/** Returns the next Monday; on a Monday, that of the next week. */
 export function nextMonday(today: Day): Day {
   const weekday = new Date(timeOf(today)).getUTCDay();
   return addDays(today, weekday === 0 ? 1 : 8 - weekday);
 }
 
-/** "Today", "Tomorrow", "Yesterday", "Friday", "12 March", "12 March 2027". */
+/** Describes a day: "Today", "Tomorrow", "Yesterday", "Friday", "12 March", "12 March 2027". */
 export function describeDay(day: Day, today: Day, locale = "en"): string {
   const away = daysBetween(today, day);
   if (away === 0) return "Today";
@@ -46,7 +46,7 @@ const FORMS = {
 
 const formatters = new Map<string, Intl.DateTimeFormat>();
 
-/** Made once: making one costs more than a row of the list. */
+/** Returns a cached formatter: creating one takes longer than drawing a row of the list. */
 function formatter(form: keyof typeof FORMS, locale: string): Intl.DateTimeFormat {
   const key = `${form} ${locale}`;
   const made = formatters.get(key);
@@ -56,7 +56,7 @@ function formatter(form: keyof typeof FORMS, locale: string): Intl.DateTimeForma
   return added;
 }
 
-/** "just now", "5 min ago", "3 h ago", "2 days ago". */
+/** Describes the time since then: "just now", "5 min ago", "3 h ago", "2 days ago". */
 export function describeAgo(timeMs: number, nowMs: number): string {
   const minutes = Math.floor((nowMs - timeMs) / 60_000);
   if (minutes < 1) return "just now";
@@ -66,13 +66,13 @@ export function describeAgo(timeMs: number, nowMs: number): string {
   return days === 1 ? "yesterday" : `${days} days ago`;
 }
 
-/** `undefined` if the calendar has no such day: 31 February is not the 3rd of March. */
+/** Returns the day, or `undefined` if it does not exist: 31 February is not 3 March. */
 export function dayFrom(year: number, month: number, day: number): Day | undefined {
   const wanted = format(year, month, day);
   return wanted === dayAt(timeOf(wanted)) ? wanted : undefined;
 }
 
-/** Noon of this day on this device's clock. */
+/** Returns noon of this day in this device's time zone. */
 export function noonOf(day: Day): Date {
   const [year = 0, month = 1, date = 1] = day.split("-").map(Number);
   return new Date(year, month - 1, date, 12);

@@ -1,5 +1,5 @@
 /**
- * Rows that were deleted, written again as they were last: a {@link UndoableStep} like any other.
+ * Restores deleted rows with their last values, as a {@link UndoableStep} like any other.
  */
 import type { SqlRow, SqlValue } from "@warren/client";
 import { deleteItems, insertItems, quote } from "./items.js";
@@ -7,7 +7,7 @@ import { deleteLists, insertLists } from "./lists.js";
 import type { TodoItem, TodoList } from "./schema.js";
 import type { UndoableStep } from "./undo.js";
 
-/** `cells`: the columns with their last values. */
+/** Returns the step that restores a row; `cells` are its columns with their last values. */
 export function restoreDeleted(table: "item" | "list", cells: SqlRow): UndoableStep {
   if (table === "list") {
     const list = toList(cells);
@@ -25,7 +25,9 @@ export function restoreDeleted(table: "item" | "list", cells: SqlRow): UndoableS
   };
 }
 
-/** Another program may have left a column out, or written something else to it. */
+/**
+ * Builds an item. Another program may have left a column out, or written a value of another type.
+ */
 function toItem(row: SqlRow): TodoItem {
   return {
     id: text(row["id"]),

@@ -1,10 +1,10 @@
 /**
- * What is being typed: kept in the file meanwhile, so that a tab or a browser that is closed loses
- * none of it. The tab that starts next writes what others have left.
+ * Drafts: text that is being typed is stored in the database, so that closing a tab or the browser
+ * loses none of it. The next tab that starts writes the drafts that closed tabs left.
  *
- * - A draft remembers the value that it began from. Where the row has another one since, both stay:
- *   the draft is written, and the other one is listed among the lost edits (`db.edit`).
- * - Drafts belong to this device; the table is not tracked.
+ * - A draft remembers the value that it began from. If the row has a different value now, both are
+ *   kept: the draft is written, and the other value is listed among the lost edits (`db.edit`).
+ * - Drafts belong to this device; their table is not tracked.
  */
 import type { WarrenDatabase } from "@warren/client";
 import { restoreDeleted } from "./deleted.js";
@@ -14,7 +14,7 @@ export type ItemField = "title" | "note";
 
 export interface ItemDraft {
   readonly text: string;
-  /** What the row had when the typing began. */
+  /** The row's value when the typing began. */
   readonly seen: string;
 }
 
@@ -27,7 +27,7 @@ type DraftRow = {
   readonly seen: string;
 };
 
-/** Which tab types; its lock is held as long as it lives. */
+/** The id of this tab; the tab holds a lock of this name for as long as it lives. */
 const TAB = `plan-tab:${Math.random().toString(36).slice(2)}`;
 
 export async function keepDraft(
@@ -44,7 +44,7 @@ export async function keepDraft(
   }
 }
 
-/** Writes a draft; an item that was deleted meanwhile comes back with it. */
+/** Writes a draft; an item that was deleted in the meantime is restored with it. */
 export async function writeDraft(
   db: WarrenDatabase,
   id: string,
@@ -61,10 +61,10 @@ export async function writeDraft(
   return "revived";
 }
 
-/** Says that this tab lives, and writes what tabs that do not have left. */
+/** Takes this tab's lock, and writes the drafts of tabs that no longer exist. */
 export async function settleDrafts(db: WarrenDatabase): Promise<void> {
   const locks = navigator.locks as LockManager | undefined;
-  // Without locks a database is in memory, and nothing of it is left.
+  // Without locks the database is in memory, so a closed tab leaves no drafts.
   if (locks === undefined) return;
   void locks.request(TAB, () => new Promise<never>(() => undefined));
   const held = (await locks.query()).held ?? [];

@@ -1,10 +1,10 @@
 /**
- * Texts as they are compared, not as they are shown: without case and without the marks on letters.
+ * Folds texts for comparison: without case and without the marks on letters.
  */
 
 /**
- * Marks of Latin, Greek and Cyrillic letters, the optional vowels of Hebrew and Arabic, and what
- * asks for a sign in colours or without.
+ * Matches the marks of Latin, Greek and Cyrillic letters, the optional vowels of Hebrew and
+ * Arabic, and variation selectors, which ask for a sign with or without colors.
  */
 const MARKS =
   /[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\ufe0e\ufe0f]/g;

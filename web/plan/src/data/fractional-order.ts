@@ -1,26 +1,26 @@
 /**
- * Where rows stand among others: fractional positions, ordered by (position, id).
+ * The order of rows: fractional positions, sorted by (position, id).
  *
  * - Positions are texts that compare by their bytes, as SQLite compares TEXT.
- * - Two devices may give out the same position at the same time. Such rows are ordered by their
- *   ids, and move apart when something is put between them: no device ever has to be asked.
+ * - Two devices may assign the same position at the same time. Such rows are sorted by their ids,
+ *   and get separate positions when a row is put between them: no coordination is needed.
  */
 import { generateKeyBetween, generateNKeysBetween } from "fractional-indexing";
 
-/** A row and where it stands. */
+/** A row and its position. */
 export type PositionedRow = {
   readonly id: string;
   readonly position: string;
 };
 
-/** New positions, by id: that of the row which is placed, and of those that had to make room. */
+/** New positions by id: those of the placed row, and of the rows that had to make room. */
 export type Placement = readonly PositionedRow[];
 
 /**
  * Puts `id` after `before` (or first) and before all of `following`.
  *
- * `following` are the rows after the place, in their order: all those that share `before`'s
- * position, and one more. Fewer are the end of the list.
+ * `following` are the rows after the place, in their order: all rows that share `before`'s
+ * position, and one more. If there is no such further row, the place is at the end of the list.
  */
 export function place(
   id: string,
@@ -35,22 +35,22 @@ export function place(
   return moved.map((row, index) => ({ id: row, position: positions[index] as string }));
 }
 
-/** The position after the last one. */
+/** Returns a position after the last one. */
 export function positionAfter(last: string | undefined): string {
   return generateKeyBetween(last ?? null, null);
 }
 
-/** The position before the first one. */
+/** Returns a position before the first one. */
 export function positionBefore(first: string | undefined): string {
   return generateKeyBetween(null, first ?? null);
 }
 
-/** As many positions before the first one as are wanted, in order. */
+/** Returns `count` positions before the first one, in order. */
 export function positionsBefore(first: string | undefined, count: number): string[] {
   return generateNKeysBetween(null, first ?? null, count);
 }
 
-/** As many positions after the last one as are wanted, in order. */
+/** Returns `count` positions after the last one, in order. */
 export function positionsAfter(last: string | undefined, count: number): string[] {
   return generateNKeysBetween(last ?? null, null, count);
 }

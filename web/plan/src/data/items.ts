@@ -1,9 +1,9 @@
 /**
- * What can be done to items, each as a {@link UndoableStep}: SQL, and the SQL that takes it back.
+ * The operations on items, each as a {@link UndoableStep}: SQL, and the SQL that reverts it.
  *
- * - A step changes only the columns that it is about, and its way back restores only those: what
- *   another device changed beside them stays.
- * - Deleting keeps the whole row for the way back.
+ * - A step changes only its own columns, and its reverse restores only those: changes of another
+ *   device to the other columns stay.
+ * - The reverse of a deletion has the whole row.
  */
 import type { WarrenDatabase, SqlValue } from "@warren/client";
 import type { Day } from "./dates.js";
@@ -31,7 +31,7 @@ const UPDATE = `UPDATE SET list_id = excluded.list_id, title = excluded.title,
 
 const DELETE = "DELETE FROM item WHERE id = ?";
 
-/** `keep`: those that are there stay as they are. */
+/** Inserts items; with `keep`, items that already exist stay unchanged. */
 export function insertItems(
   items: readonly TodoItem[],
   known: "replace" | "keep" = "replace",
@@ -50,14 +50,14 @@ export async function itemById(db: WarrenDatabase, id: string): Promise<TodoItem
 }
 
 export interface NewItems {
-  /** In their order. */
+  /** The new items, in their order. */
   readonly items: readonly { readonly id: string; readonly title: string }[];
   readonly listId: string;
   readonly due: Day | null;
   readonly createdMs: number;
 }
 
-/** New items stand first in their list. */
+/** Adds items at the top of their list. */
 export async function addItems(db: WarrenDatabase, added: NewItems): Promise<UndoableStep> {
   const [first] = await db.sql<{ position: string }>`
     SELECT position FROM item WHERE list_id = ${added.listId} AND done_ms IS NULL
@@ -110,7 +110,7 @@ export function removeItem(item: TodoItem): UndoableStep {
   };
 }
 
-/** Deletes what a list has finished. */
+/** Deletes the finished items of a list. */
 export async function removeDone(
   db: WarrenDatabase,
   listId: string,
@@ -126,10 +126,13 @@ export async function removeDone(
   };
 }
 
-/** How many rows a tie may have; more devices than this don't write at one place at once. */
+/**
+ * The maximum number of rows in a tie: more devices are not expected to write at one place at
+ * once.
+ */
 const FOLLOWING_MAX = 64;
 
-/** Puts an item after another one of the same list, or first. */
+/** Moves an item after another one of the same list, or to the top. */
 export async function reorderItem(
   db: WarrenDatabase,
   item: TodoItem,
@@ -162,7 +165,7 @@ export async function reorderItem(
   };
 }
 
-/** Moves an item to another list, to its top. */
+/** Moves an item to the top of another list. */
 export async function moveItem(
   db: WarrenDatabase,
   item: TodoItem,
@@ -189,7 +192,7 @@ function set(
 
 const QUOTED_MAX = 40;
 
-/** A title within a sentence. */
+/** Quotes a title for use within a sentence. */
 export function quote(title: string): string {
   const isLong = title.length > QUOTED_MAX;
   const short = isLong ? `${title.slice(0, QUOTED_MAX - 1).trimEnd()}…` : title;

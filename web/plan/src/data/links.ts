@@ -1,13 +1,13 @@
 /**
- * Addresses of web pages in a text, and what they are followed by: nothing that a script could be.
+ * Finds the addresses of web pages in a text; an address can never be a script.
  */
 
-/** Longer ones are no address that anybody follows. */
+/** Matches an address; longer ones are not addresses that a user follows. */
 const ADDRESS = /\bhttps?:\/\/[^\s<>"]{1,2000}/gi;
-/** What ends a sentence, or a bracket that was opened before the address. */
+/** Matches the end of a sentence, or a bracket that was opened before the address. */
 const AFTER = /[.,;:!?'’”»\]}]+$/;
 
-/** Each once, in their order. */
+/** Returns each address once, in their order. */
 export function linksIn(text: string): string[] {
   const found = (text.match(ADDRESS) ?? []).map((address) => {
     const trimmed = address.replace(AFTER, "");

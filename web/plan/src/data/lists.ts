@@ -1,6 +1,6 @@
 /**
- * What can be done to lists, each as a {@link UndoableStep}. A list that is deleted takes its items
- * along, and brings them back.
+ * The operations on lists, each as a {@link UndoableStep}. Deleting a list deletes its items, too,
+ * and undo restores them.
  */
 import type { WarrenDatabase } from "@warren/client";
 import { deleteItems, insertItems, quote } from "./items.js";
@@ -8,7 +8,7 @@ import { place, positionAfter, type PositionedRow } from "./fractional-order.js"
 import type { TodoItem, TodoList } from "./schema.js";
 import type { BatchStatement, UndoableStep } from "./undo.js";
 
-/** Names in `lists.css`; anything else in the database is shown as the first. */
+/** The names of the colors in `base.css`; any other value in the database is shown as the first. */
 export const COLOURS = [
   "green",
   "blue",
@@ -31,7 +31,7 @@ const INSERT = `INSERT INTO list(id, name, colour, position, created_ms) VALUES 
 const UPDATE = `UPDATE SET name = excluded.name, colour = excluded.colour,
     position = excluded.position`;
 
-/** `keep`: those that are there stay as they are. */
+/** Inserts lists; with `keep`, lists that already exist stay unchanged. */
 export function insertLists(
   lists: readonly TodoList[],
   known: "replace" | "keep" = "replace",
@@ -97,7 +97,7 @@ export async function removeList(db: WarrenDatabase, list: TodoList): Promise<Un
   };
 }
 
-/** Puts a list after another one, or first. */
+/** Moves a list after another one, or to the top. */
 export async function reorderList(
   db: WarrenDatabase,
   list: TodoList,

@@ -1,5 +1,5 @@
 /**
- * What rows are called, those that were deleted too.
+ * Finds the names of rows, including deleted ones.
  */
 import type { WarrenDatabase, SqlRow, SqlValue } from "@warren/client";
 
@@ -9,11 +9,11 @@ interface RowId {
 }
 
 export interface RowNames {
-  /** `undefined` if it never had one. */
+  /** Returns the row's name; `undefined` if it never had one. */
   get(row: RowId): string | undefined;
 }
 
-/** The column with the name. */
+/** The column that holds the name, by table. */
 const NAME_OF: Readonly<Record<string, string>> = { item: "title", list: "name" };
 
 export async function namesOf(db: WarrenDatabase, rows: readonly RowId[]): Promise<RowNames> {

@@ -1,16 +1,17 @@
 /**
- * The Plan's tables: lists, and the items in them.
+ * The tables of Plan: lists, and the items in them.
  *
  * - Both tables sync; the indexes belong to this device, and so do drafts (`drafts.ts`).
- * - `position` orders by (position, id), see `fractional-order.ts`. `due` is a day (`dates.ts`).
- * - An item's list may be gone: another device deleted it. Such items are under "No list".
+ * - Rows are sorted by (`position`, `id`), see `fractional-order.ts`. `due` is a day (`dates.ts`).
+ * - An item's list may be missing because another device deleted it. Such items are under "No
+ *   list".
  */
 
 export const DATABASE = "plan";
 
 export const TRACKED = ["list", "item"] as const;
 
-/** Migrations, each run once and in order. */
+/** The migrations, each run once and in order. */
 export const SCHEMA: readonly string[] = [
   `CREATE TABLE list(
      id TEXT PRIMARY KEY NOT NULL,

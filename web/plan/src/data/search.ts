@@ -1,11 +1,14 @@
 /**
- * Which items a search finds: every word is somewhere in the title or in the note, whatever its
- * case and the marks on its letters. SQLite knows the case of ASCII letters alone.
+ * Searches items: every word must occur in the title or the note, regardless of case and of the
+ * marks on letters. SQLite ignores the case of ASCII letters only.
  */
 import { fold } from "./fold.js";
 import type { SqlQuery } from "./views.js";
 
-/** What is searched, of all items. The key is SQLite's own, and short: there may be many found. */
+/**
+ * The searched columns of an item. The key is SQLite's rowid, which is short: a search may find
+ * many items.
+ */
 export type SearchableItem = {
   readonly key: number;
   readonly title: string;
@@ -18,11 +21,13 @@ export const SEARCHABLE_QUERY: SqlQuery = {
 };
 
 export interface SearchIndex {
-  /** The keys of the rows that are found. */
+  /** Returns the keys of the rows that match. */
   find(rows: readonly SearchableItem[], text: string): number[];
 }
 
-/** Remembers folded texts from one search to the next, for as long as they stay the same. */
+/**
+ * Creates an index that reuses folded texts from one search to the next while they are unchanged.
+ */
 export function createSearchIndex(): SearchIndex {
   let folded = new Map<number, { readonly text: string; readonly folded: string }>();
   let indexed: readonly SearchableItem[] = [];
@@ -30,7 +35,7 @@ export function createSearchIndex(): SearchIndex {
     if (rows === indexed) return;
     const next: typeof folded = new Map();
     for (const { key, title, note } of rows) {
-      // What no search has in a word keeps the title's end from the note's beginning.
+      // No search word contains a line break, so none matches across title and note.
       const text = `${title}\n${note}`;
       const known = folded.get(key);
       next.set(key, known?.text === text ? known : { text, folded: fold(text) });

@@ -1,9 +1,9 @@
 /**
- * What the user did, each step with the SQL that takes it back.
+ * The undo stack: the user's steps, each with the SQL that reverts it.
  *
- * - Steps run one after the other, each in one transaction: it happened, or it did not.
- * - A step that failed is not on the stack. One that cannot be undone leaves the stack.
- * - A new step ends what could be redone.
+ * - Steps run one after the other, each in one transaction, so each runs completely or not at all.
+ * - A step that failed is not on the stack. A step that cannot be undone leaves the stack.
+ * - A new step clears the steps that could be redone.
  */
 import type { SqlValue } from "@warren/client";
 
@@ -14,21 +14,21 @@ export interface BatchStatement {
 }
 
 export interface UndoableStep {
-  /** What was done, for the toast: "Deleted “Milk”". */
+  /** The text of the toast: "Deleted “Milk”". */
   readonly label: string;
   readonly apply: readonly BatchStatement[];
   readonly revert: readonly BatchStatement[];
 }
 
 export interface UndoStack {
-  /** Runs the step and remembers it. */
+  /** Runs the step and puts it on the stack. */
   perform(step: UndoableStep): Promise<void>;
-  /** Remembers a step that was run already, piece by piece. */
+  /** Puts a step on the stack that has already run, for example in batches. */
   remember(step: UndoableStep): void;
-  /** Takes the last step back; `undefined` if there is none. */
+  /** Reverts the last step; `undefined` if there is none. */
   undo(): Promise<UndoableStep | undefined>;
   redo(): Promise<UndoableStep | undefined>;
-  /** Forgets everything: what was here is not the database's content any more. */
+  /** Clears the stack, because the database's content was replaced. */
   clear(): void;
 }
 

@@ -1,8 +1,8 @@
 /**
- * What a screen shows, as SQL: the items of a list, of a smart view, or those found by a search.
+ * The content of a screen as SQL: the items of a list, of a smart view, or of a search.
  *
- * - A view is open items, in its order, and then finished ones, the latest first.
- * - Only a window of it is ever read, by indexes: a list may have many thousands of items.
+ * - A view shows open items, in its order, and then finished ones, the latest first.
+ * - Only a window of a view is read, by indexes: a list may have many thousands of items.
  */
 import type { SqlValue } from "@warren/client";
 import type { Day } from "./dates.js";
@@ -10,7 +10,7 @@ import type { Day } from "./dates.js";
 export type PlanView =
   | { readonly kind: "list"; readonly id: string }
   | { readonly kind: "today" | "upcoming" | "all" | "none" }
-  /** The keys of what was found (`search.ts`). */
+  /** The keys of the items that were found (`search.ts`). */
   | { readonly kind: "search"; readonly keys: readonly number[] };
 
 export interface SqlQuery {
@@ -18,7 +18,7 @@ export interface SqlQuery {
   readonly parameters: readonly SqlValue[];
 }
 
-/** A part of a view: which items, and in which order. */
+/** A part of a view: a filter, and an order. */
 interface ViewSection {
   readonly where: string;
   readonly parameters: readonly SqlValue[];
@@ -69,13 +69,13 @@ function found(keys: readonly number[]): Pick<ViewSection, "where" | "parameters
   };
 }
 
-/** The moment that a view is for: days and midnights change while a page is open. */
+/** The present day; it is an argument, because days change while a page is open. */
 export interface CurrentDay {
   readonly today: Day;
   readonly midnightMs: number;
 }
 
-/** One row: `open` and `done`, how many items there are. */
+/** Returns one row: `open` and `done`, the numbers of items. */
 export function countQuery(view: PlanView, now: CurrentDay): SqlQuery {
   const open = openPart(view, now.today);
   const done = donePart(view, now.midnightMs);
@@ -92,7 +92,7 @@ export interface RowRange {
   readonly count: number;
 }
 
-/** The items of a window: some of the open ones, and some of the finished ones. */
+/** Reads the items of a window: a range of the open ones, and a range of the finished ones. */
 export function windowQuery(
   view: PlanView,
   now: CurrentDay,
@@ -114,7 +114,7 @@ export function windowQuery(
   };
 }
 
-/** One row: how many open items each smart view has. */
+/** Returns one row: the number of open items in each smart view, and of all items in `none`. */
 export function smartCountsQuery(now: CurrentDay): SqlQuery {
   const open = "FROM item WHERE done_ms IS NULL";
   return {
@@ -127,7 +127,7 @@ export function smartCountsQuery(now: CurrentDay): SqlQuery {
   };
 }
 
-/** The lists in their order, each with its number of open items. */
+/** Reads the lists in their order, each with its number of open items. */
 export const LISTS_QUERY: SqlQuery = {
   sql: `SELECT list.*, coalesce(counted.open, 0) AS open FROM list
     LEFT JOIN (SELECT list_id, count(*) AS open FROM item WHERE done_ms IS NULL GROUP BY list_id)
@@ -140,7 +140,7 @@ export function itemQuery(id: string): SqlQuery {
   return { sql: "SELECT * FROM item WHERE id = ?", parameters: [id] };
 }
 
-/** The address of a view in this page, and back. A search has none. */
+/** Returns the address of a view within this page. A search has none. */
 export function viewToHash(view: PlanView): string {
   return view.kind === "list" ? `#/list/${encodeURIComponent(view.id)}` : `#/${view.kind}`;
 }
@@ -152,7 +152,7 @@ export function viewFromHash(hash: string): PlanView | undefined {
   return undefined;
 }
 
-/** `undefined` for what is no address: somebody cut it, or a program spoilt it. */
+/** Decodes a list's id; `undefined` if the address was truncated or garbled. */
 function listView(encoded: string): PlanView | undefined {
   try {
     return { kind: "list", id: decodeURIComponent(encoded) };

@@ -1,6 +1,6 @@
 /**
- * What is filled in to sign up or to sign in, and the call that follows. Both have the same values:
- * who has opened the wrong one types nothing twice.
+ * The form for signing up or signing in, and the call that follows. Both modes share the same
+ * values, so a user who opened the wrong one types nothing twice.
  */
 import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../app-context.js";
@@ -14,9 +14,9 @@ export type AccountDialogMode = "signUp" | "signIn";
 export interface AccountFormValues {
   readonly login: string;
   readonly password: string;
-  /** What people call this device. */
+  /** The name that users see for this device. */
   readonly device: string;
-  /** Whether a new account encrypts from end to end. */
+  /** Whether a new account is end-to-end encrypted. */
   readonly isE2ee: boolean;
   /** Whether the user says that the account has a recovery phrase. */
   readonly hasPhrase: boolean;
@@ -28,9 +28,9 @@ export interface AccountFormValues {
 export interface AccountForm {
   readonly values: AccountFormValues;
   readonly change: (change: Partial<AccountFormValues>) => void;
-  /** Whether this device has a recovery phrase already; it is used then. */
+  /** Whether this device already has a recovery phrase, which is then used. */
   readonly knowsPhrase: boolean;
-  /** How many items and lists there are here that have no account. */
+  /** The number of items and lists on this device without an account. */
   readonly localCount: number;
   readonly task: AsyncTask<unknown>;
   readonly submit: (event: Event) => void;
@@ -38,7 +38,7 @@ export interface AccountForm {
   readonly unlock: () => void;
 }
 
-/** The values of the form, and what submits them. */
+/** Returns the values of the form, and the function that submits them. */
 export function useAccountForm(mode: AccountDialogMode, onClose: () => void): AccountForm {
   const app = useApp();
   const { account, endToEndEncrypted: knowsPhrase } = useStatus(app.db);
@@ -94,7 +94,7 @@ export function useAccountForm(mode: AccountDialogMode, onClose: () => void): Ac
   };
 }
 
-/** "Firefox on Linux". */
+/** Returns a default name for this device, such as "Firefox on Linux". */
 function deviceName(): string {
   const agent = navigator.userAgent;
   const browser = [

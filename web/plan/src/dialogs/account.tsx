@@ -1,6 +1,6 @@
 /**
- * Sign-up and sign-in. A new account may encrypt from end to end: then its recovery phrase is shown
- * next, and has to be written down.
+ * The dialog for signing up and signing in. If a new account is end-to-end encrypted, its recovery
+ * phrase is shown next, and must be written down.
  */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -87,7 +87,7 @@ interface AccountFormProps {
   readonly form: AccountForm;
 }
 
-/** What the server has to know in any case. */
+/** The fields that the server needs in any case. */
 function AccountFields({ mode, form: { values, change } }: AccountFormProps): JSX.Element {
   return (
     <>
@@ -127,7 +127,7 @@ function AccountFields({ mode, form: { values, change } }: AccountFormProps): JS
   );
 }
 
-/** How the account begins on this device: encryption, and what becomes of the items here. */
+/** The choices for this device: encryption, and what happens to the items here. */
 function AccountChoices({ mode, form }: AccountFormProps): JSX.Element {
   const { values, change, knowsPhrase, localCount } = form;
   const isNew = mode === "signUp";

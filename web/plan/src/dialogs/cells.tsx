@@ -1,11 +1,11 @@
 /**
- * Values of a row, under the names that they have on the screen.
+ * The values of a row, labeled with the names of the user interface.
  */
 import type { SqlRow, SqlValue } from "@warren/client";
 import type { JSX } from "preact";
 import { useApp } from "../app-context.js";
 
-/** Columns that people know. */
+/** The names of the columns that users know. */
 export const NAMES: Readonly<Record<string, string>> = {
   title: "Title",
   note: "Note",

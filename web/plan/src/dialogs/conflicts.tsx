@@ -1,6 +1,6 @@
 /**
- * Edits that lost to others made without knowing of them, and rows that cannot be shown: what
- * happened to which item, and what can be done about it.
+ * The dialog for lost edits and hidden rows: which item is affected, what happened to it, and what
+ * the user can do.
  */
 import type { Conflict, ConflictEdit, HiddenRow } from "@warren/client";
 import type { JSX } from "preact";
@@ -124,7 +124,7 @@ function ConflictCard({ conflict, name, isBusy, settle }: ConflictProps): JSX.El
   );
 }
 
-/** What can be done: to take the lost edit, or to leave things as they are. */
+/** Returns the labels of the two choices: restore the lost edit, or keep the present state. */
 function choices({ lost, shown }: Conflict): readonly [string, string] {
   if (shown.deleted) return ["Restore with this edit", "Keep deleted"];
   if (lost.deleted) return ["Delete anyway", "Keep"];
@@ -137,7 +137,7 @@ function originText({ deviceName: name, changedMs }: ConflictEdit): string {
 
 function Outcome({ edit: { deleted, cells } }: { readonly edit: ConflictEdit }): JSX.Element {
   if (deleted) return <p>Deleted</p>;
-  // An edit of the row as a whole: it was made, or made again.
+  // An edit of the row as a whole: the row was inserted, or inserted again.
   if (Object.keys(cells).length === 0) return <p>Kept</p>;
   return <Cells cells={cells} />;
 }
@@ -152,7 +152,7 @@ function HiddenRowCard({ row, isBusy, settle }: HiddenRowProps): JSX.Element {
   const { db } = useApp();
   const [value, setValue] = useState("");
   const name = row.cells[row.table === "list" ? "name" : "title"];
-  // "NOT NULL constraint failed: item.title"
+  // Matches, for example, "NOT NULL constraint failed: item.title".
   const column = /\b(?:item|list)\.(\w+)/.exec(row.reason)?.[1];
   const label = column === undefined ? undefined : NAMES[column];
   const show = (event: Event): void => {

@@ -1,6 +1,6 @@
 /**
- * What was deleted last, on any device, to be put back. A query over the history: nothing is moved
- * to a bin when it is deleted.
+ * The recently deleted rows of all devices, which can be restored. They come from a query over the
+ * history: deletion moves nothing to a bin.
  */
 import type { DeletedRow } from "@warren/client";
 import type { JSX } from "preact";

@@ -1,5 +1,5 @@
 /**
- * Which dialog is open.
+ * Draws the dialog that is open.
  */
 import type { JSX } from "preact";
 import { useApp, type OpenDialog } from "../app-context.js";

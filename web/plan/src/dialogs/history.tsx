@@ -1,5 +1,5 @@
 /**
- * What an item was before; each state can be put back.
+ * The dialog with the former states of an item; each can be restored.
  */
 import type { HistoryEntry, SqlRow } from "@warren/client";
 import type { JSX } from "preact";
@@ -70,7 +70,7 @@ function hasEdit(cells: SqlRow): boolean {
   return Object.keys(editOf(cells)).length > 0;
 }
 
-/** The columns of a former state that people edit by hand. */
+/** Returns the columns of a former state that people edit by hand. */
 function editOf(cells: SqlRow): Partial<Pick<TodoItem, "title" | "note" | "due">> {
   const { title, note, due } = cells;
   return {

@@ -1,6 +1,6 @@
 /**
- * What was understood of a file: how many items of which kind, what becomes of the rest, and what
- * the columns mean, which can be changed.
+ * The preview of an import: how many items of which kind, what happens to everything else, and the
+ * meanings of the columns, which can be changed.
  */
 import type { JSX } from "preact";
 import { useApp } from "../app-context.js";
@@ -96,7 +96,7 @@ interface DayOrderChoiceProps {
   readonly onOrder: (order: DayOrder) => void;
 }
 
-/** Asked where nothing in the file says which number is the month. */
+/** Asks for the order of day and month if nothing in the file shows it. */
 function DayOrderChoice({ text, order, locale, onOrder }: DayOrderChoiceProps): JSX.Element {
   const shown = (wanted: DayOrder): string => {
     const day = readDays([text], { locale, order: wanted }).days[0]?.day ?? "";
@@ -139,7 +139,7 @@ function Remarks({
   );
 }
 
-/** What becomes of everything that is not simply an item. */
+/** Describes what happens to everything that is not simply an item. */
 function remarksOf(file: ImportFile, understood: ParsedImport): string[] {
   const { statuses, untitled, due, keptColumns, leftColumns } = understood;
   const told = (isDone: boolean): string =>
@@ -253,7 +253,7 @@ function ColumnTable({ file, choices, onChoices, onHeading }: ImportPreviewProps
   );
 }
 
-/** The first texts of a column; empty if it is. */
+/** Returns the first texts of a column, or an empty text if it has none. */
 function samplesOf(file: ImportFile, index: number): string {
   const samples = new Set<string>();
   for (const { fields } of file.rows) {

@@ -1,6 +1,6 @@
 /**
- * Import of a file: what was understood of it is shown, and can be changed, before anything
- * happens; then how far it is, with a way to stop. One step for undo.
+ * The dialog that imports a file. It first shows its reading of the file, which can be changed;
+ * then the progress, with a way to stop. An import is one undo step.
  */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -73,20 +73,20 @@ interface ChosenFile {
 
 interface FileImport {
   readonly chosen: ChosenFile | undefined;
-  /** What the file says, read with these choices. */
+  /** The content of the file, read with these choices. */
   readonly understood: ParsedImport | undefined;
-  /** How many items are in the database, while the import runs. */
+  /** The number of items already in the database, while the import runs. */
   readonly done: number | undefined;
   readonly error: unknown;
   readonly choose: (file: File | undefined) => void;
   readonly setChoices: (choices: ImportChoices) => void;
-  /** Reads the file once more: its first line has names of columns, or has none. */
+  /** Reads the file again, with a first line that has or does not have column names. */
   readonly setHeading: (hasHeading: boolean) => void;
   readonly start: () => void;
   readonly cancel: () => void;
 }
 
-/** The file that was chosen, what is understood of it, and its way into the database. */
+/** Returns the chosen file, its parsed content, and the state of the import into the database. */
 function useFileImport(onClose: () => void): FileImport {
   const app = useApp();
   const [chosen, setChosen] = useState<ChosenFile>();
@@ -207,7 +207,7 @@ function FilePicker({ name, onFile }: FilePickerProps): JSX.Element {
         accept=".csv,.tsv,.txt,.ics,text/csv,text/plain,text/calendar"
         onChange={(event) => {
           onFile(event.currentTarget.files?.[0]);
-          // So that the same file can be chosen again after it was corrected.
+          // Reset so that the same file can be chosen again after it was corrected.
           event.currentTarget.value = "";
         }}
       />

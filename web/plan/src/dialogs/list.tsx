@@ -1,5 +1,6 @@
 /**
- * A list's name and colour, its end, and an item's way to another list.
+ * The dialogs for a list's name and color, for deleting a list, and for moving an item to another
+ * list.
  */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";

@@ -1,6 +1,7 @@
 /**
- * An account that has no items yet, signed in to from a device: nothing is sent before the user has
- * said how it begins. Who has items elsewhere has a phrase, whatever the server says.
+ * The dialog for an account without items, shown on a device that has signed in: nothing is sent
+ * before the user has said how the account starts. A user who has items elsewhere has a phrase,
+ * whatever the server says.
  */
 import type { JSX } from "preact";
 import { useApp } from "../app-context.js";

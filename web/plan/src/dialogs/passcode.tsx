@@ -1,6 +1,6 @@
 /**
  * Sets, changes or removes the passcode with which this device's items are encrypted. Everything
- * else stays: account, phrase, and what was not sent yet.
+ * else stays: account, phrase, and unsent changes.
  */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";

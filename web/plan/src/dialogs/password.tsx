@@ -1,5 +1,5 @@
 /**
- * Change of password.
+ * The dialog that changes the password of the account.
  */
 import type { ChangePasswordOptions, ErrorCode } from "@warren/client";
 import type { JSX } from "preact";
@@ -16,7 +16,9 @@ import {
 } from "../ui/dialog.js";
 import { useStatus, useTask, type AsyncTask } from "../ui/hooks.js";
 
-/** After these the password is what it was. After other failures it may have been changed. */
+/**
+ * Errors after which the password is certainly unchanged. After other errors it may have changed.
+ */
 const REFUSALS: ReadonlySet<ErrorCode | undefined> = new Set([
   "invalid_password",
   "invalid_token",
@@ -49,7 +51,7 @@ export function PasswordDialog({ onClose }: DialogCloseProps): JSX.Element {
     >
       <form class="form" ref={form} onSubmit={submit} aria-busy={task.isBusy}>
         <Problem text={isWrong ? wrongPassword(mayBeChanged) : errorText(task.error)} />
-        {/* Password managers keep the new password under this name. */}
+        {/* Password managers store the new password under this name. */}
         <input
           class="visually-hidden"
           name="username"
@@ -98,12 +100,12 @@ export function PasswordDialog({ onClose }: DialogCloseProps): JSX.Element {
 
 interface PasswordChange {
   readonly task: AsyncTask<unknown>;
-  /** Whether an attempt has failed that may have got through all the same. */
+  /** Whether an earlier attempt failed in a way that may have changed the password. */
   readonly mayBeChanged: boolean;
   readonly change: (change: ChangePasswordOptions) => void;
 }
 
-/** The call that changes the password: how it goes, and what starts it. */
+/** Returns the state of the call that changes the password, and the function that starts it. */
 function usePasswordChange(onDone: () => void): PasswordChange {
   const { db, toast } = useApp();
   const [mayBeChanged, setMayBeChanged] = useState(false);

@@ -1,6 +1,6 @@
 /**
- * The field into which a recovery phrase is typed or pasted. It takes the words as people note
- * them, with numbers and line breaks, and counts them while they are typed.
+ * The field into which a recovery phrase is typed or pasted. It accepts the words as people write
+ * them down, with numbers and line breaks, and counts them while they are typed.
  */
 import type { JSX } from "preact";
 import { Field } from "../ui/dialog.js";
@@ -10,7 +10,7 @@ interface PhraseFieldProps {
   readonly onInput: (words: string) => void;
 }
 
-/** A labelled field for the words, which says how many there are. */
+/** A labeled field for the words, which shows their number. */
 export function PhraseField({ words, onInput }: PhraseFieldProps): JSX.Element {
   return (
     <Field label="Recovery phrase" hint={`${wordsCount(words)} of 24 words`}>
@@ -32,7 +32,7 @@ export function PhraseField({ words, onInput }: PhraseFieldProps): JSX.Element {
   );
 }
 
-/** One space between two words; without the numbers of a list. */
+/** Returns the words separated by single spaces, without the numbers of a list. */
 export function normalWords(words: string): string {
   return words
     .split(/[\s\d.,:;()–-]+/)
@@ -40,7 +40,7 @@ export function normalWords(words: string): string {
     .join(" ");
 }
 
-/** How many words were typed. */
+/** Counts the words that were typed. */
 export function wordsCount(words: string): number {
   const normal = normalWords(words);
   return normal === "" ? 0 : normal.split(" ").length;

@@ -1,6 +1,6 @@
 /**
- * The recovery phrase: shown, to be written down, and asked for on the next device. A new one is
- * shown until some of its words were typed back.
+ * The dialogs that show the recovery phrase, to be written down, and that ask for it on the next
+ * device. A new phrase is shown until the user has typed some of its words.
  */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -100,7 +100,7 @@ export function EnterPhraseDialog({ onClose }: DialogCloseProps): JSX.Element {
     event.preventDefault();
     task.run(async () => {
       await db.enterRecoveryPhrase(normalWords(words));
-      // Only what the server has says whether they are the right ones.
+      // Only a sync can show whether the words match the server's data.
       await db.sync();
       toast({ text: "Your items are unlocked" });
       onClose();

@@ -1,5 +1,5 @@
 /**
- * Settings, and one's data: look, account, import, export.
+ * The settings dialog: appearance, account, import, export.
  */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -31,7 +31,7 @@ export function SettingsDialog({ onClose }: DialogCloseProps): JSX.Element {
 }
 
 interface SettingsSectionProps {
-  /** Runs what takes a while; the dialog says what went wrong with it. */
+  /** Runs calls that take a while; the dialog shows their errors. */
   readonly task: AsyncTask<unknown>;
 }
 

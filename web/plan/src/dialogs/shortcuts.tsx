@@ -1,11 +1,11 @@
 /**
- * The table of keys.
+ * The dialog that lists the keyboard shortcuts.
  */
 import type { JSX } from "preact";
 import { SHORTCUTS } from "../shortcuts.js";
 import { Dialog, type DialogCloseProps } from "../ui/dialog.js";
 
-/** Words between keys, which are no keys. */
+/** Words between the keys, which are not keys themselves. */
 const WORDS: ReadonlySet<string> = new Set(["or", "then"]);
 
 export function KeysDialog({ onClose }: DialogCloseProps): JSX.Element {

@@ -1,5 +1,5 @@
 /**
- * Sign-out: what was synced stays on this device, or goes.
+ * The sign-out dialog: the synced items stay on this device, or are removed.
  */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";

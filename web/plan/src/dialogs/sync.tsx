@@ -1,5 +1,6 @@
 /**
- * How this device, the server, and the other devices stand; and what the user can do about it.
+ * The sync dialog: the state of this device, the server, and the other devices; and what the user
+ * can do about it.
  */
 import type { DeviceInfo, SyncStatus, DatabaseStatus } from "@warren/client";
 import type { JSX } from "preact";
@@ -122,7 +123,7 @@ function Remedies({ app, remedy, status, task }: RemediesProps): JSX.Element | n
         </p>
       );
     case "signIn":
-      // Signed out by the user; the next one may be somebody else.
+      // The user has signed out; the next one may be another person.
       return status.account === undefined ? (
         <p class="button-row">
           <button type="button" class="button button-primary" onClick={signIn}>

@@ -1,5 +1,5 @@
 /**
- * Asks for three words of the recovery phrase: who can type them has written them down.
+ * Asks for three words of the recovery phrase: a user who can type them has written them down.
  */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -12,14 +12,17 @@ import { useTask } from "../ui/hooks.js";
 const ASKED_COUNT = 3;
 
 interface WordsCheckProps {
-  /** Why it is asked. */
+  /** The reason for asking, shown to the user. */
   readonly why: string;
   readonly action: string;
   readonly onPassed: () => void;
   readonly onBack: () => void;
 }
 
-/** Where the phrase is known here: what is about to be done may leave no other way to the items. */
+/**
+ * Asks for words of a phrase that this device has, before an action that may leave no other way to
+ * the items.
+ */
 export function WordsCheck({ why, action, onPassed, onBack }: WordsCheckProps): JSX.Element {
   const { db } = useApp();
   const [words, setWords] = useState<readonly string[]>();
@@ -68,7 +71,7 @@ export function WordsCheck({ why, action, onPassed, onBack }: WordsCheckProps): 
 
 const WORDS_COUNT = 24;
 
-/** Which words, counted from 1, in their order. */
+/** Draws the positions of the words to ask for, counted from 1, in ascending order. */
 function drawPlaces(): number[] {
   const left = Array.from({ length: WORDS_COUNT }, (_, i) => i + 1);
   const drawn = Array.from({ length: ASKED_COUNT }, () => {

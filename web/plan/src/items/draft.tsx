@@ -1,10 +1,10 @@
 /**
- * A text of an item that is being typed. It is written when the field is left, and when the panel
- * closes; one step for undo.
+ * The field for an item's text while it is typed. The text is written when the user leaves the
+ * field or the panel closes; that is one undo step.
  *
- * - What arrives meanwhile from elsewhere does not overwrite what is typed: the field says so, and
- *   the user decides. Left without an answer, what was typed is written, and the other text is
- *   among the lost edits.
+ * - A change that arrives from elsewhere does not overwrite the typed text: the field reports it,
+ *   and the user decides. If the user leaves without deciding, the typed text is written, and the
+ *   other text is listed among the lost edits.
  */
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -21,16 +21,16 @@ interface DraftFieldProps {
   readonly item: TodoItem;
   readonly field: ItemField;
   readonly label: string;
-  /** Whether the user deletes the item: what was typed goes with it. */
+  /** Whether the user deletes the item: then the typed text is dropped with it. */
   readonly isDropped: { readonly current: boolean };
 }
 
 export function DraftField({ item, field, label, isDropped }: DraftFieldProps): JSX.Element {
   const area = useRef<HTMLTextAreaElement>(null);
   const draft = useDraft(item, field, isDropped);
-  // Before anybody can click into another field: a later focus would take the cursor from there.
+  // Focused before the user can click into another field: a later focus would steal the cursor.
   useLayoutEffect(() => {
-    // With a finger, the keyboard on the screen would hide what was opened to be looked at.
+    // On touch screens, the keyboard would hide the item that was opened to be read.
     if (field === "title" && !matchMedia(TOUCH).matches) focusTitle();
   }, []);
   useEffect(() => {
@@ -74,25 +74,28 @@ export function DraftField({ item, field, label, isDropped }: DraftFieldProps): 
 }
 
 interface DraftControls {
-  /** What the field shows: what is typed, or else the item's text. */
+  /** The text in the field: the typed text, or else the item's. */
   readonly text: string;
-  /** Whether the item's text is no longer the one that was being changed. */
+  /** Whether the item's text has changed since the typing began. */
   readonly isContested: boolean;
-  /** Whether the file has what is typed. */
+  /** Whether the typed text is stored in the file. */
   readonly isKept: boolean;
   readonly type: (text: string) => void;
-  /** Writes what is typed, unless the user has to decide first. */
+  /** Writes the typed text, unless the user has to decide first. */
   readonly leave: () => void;
-  /** Writes the text that the user has decided on. */
+  /** Writes the text that the user has chosen. */
   readonly decide: (text: string) => void;
-  /** Drops what is typed; that can be undone. */
+  /** Drops the typed text; that can be undone. */
   readonly takeTheirs: () => void;
 }
 
-/** Until what is typed is kept in the file, so that not every letter is a transaction. */
+/**
+ * The delay before the typed text is stored in the file, so that not every letter is a
+ * transaction.
+ */
 const KEEP_MS = 200;
 
-/** The draft of one text of an item: kept in the file while it is typed, written at the end. */
+/** Handles the draft of one text of an item: stores it while it is typed, writes it at the end. */
 function useDraft(
   item: TodoItem,
   field: ItemField,
@@ -103,16 +106,16 @@ function useDraft(
   const [draft, setDraft] = useState<ItemDraft>();
   /** The draft that is being written. */
   const written = useRef<ItemDraft | undefined>(undefined);
-  /** What the file has of it. */
+  /** The draft as stored in the file. */
   const [kept, setKept] = useState<ItemDraft>();
   const isContested = draft !== undefined && value !== draft.seen && value !== draft.text;
 
-  /** Writes what is typed; `seen`: the text that the user knows it replaces. */
+  /** Writes the typed text; `seen` is the text that the user knowingly replaces. */
   const write = (typed: ItemDraft): void => {
     written.current = draft;
     void save(app, item, field, typed).then((isDone) => {
       if (!isDone) written.current = undefined;
-      // What was typed since then goes on from there.
+      // Text typed since then is a draft on top of the written text.
       else setDraft((now) => (now === draft ? undefined : now && { ...now, seen: typed.text }));
     });
   };
@@ -122,7 +125,7 @@ function useDraft(
     if (now.draft === now.kept) return;
     keepDraft(app.db, item.id, field, now.draft).then(
       () => setKept(now.draft),
-      // Where this fails, so does the writing, which says so.
+      // If this fails, so does the writing, which reports the error.
       () => undefined,
     );
   };
@@ -158,7 +161,10 @@ function useDraft(
   };
 }
 
-/** Whether it was written. Nothing is written that changes nothing, nor a title that is none. */
+/**
+ * Saves the typed text; returns whether that succeeded. Unchanged texts and empty titles are not
+ * written.
+ */
 async function save(
   app: AppContextValue,
   item: TodoItem,
@@ -188,7 +194,7 @@ interface ContestProps {
   readonly item: TodoItem;
   readonly field: ItemField;
   readonly mine: string;
-  /** This is to be the text. */
+  /** Sets the text of the item. */
   readonly onText: (text: string) => void;
   readonly onTheirs: () => void;
 }
@@ -203,12 +209,12 @@ function Contest({ item, field, mine, onText, onTheirs }: ContestProps): JSX.Ele
     const find = async (): Promise<readonly string[]> => {
       const entries = await db.history("item", item.id);
       const last = entries.findLast(({ cells }) => cells[field] !== undefined);
-      // What another tab has written is not in the history yet.
+      // Text written by another tab is not in the history yet.
       if (isOver || last?.cells[field] !== theirs) return [];
       setDevice(last.deviceName);
       return [last.deviceName];
     };
-    // Without the device's name the question is the same.
+    // Without the device's name, the question stays the same.
     loadNamed(db, find).catch(() => undefined);
     return () => void (isOver = true);
   }, [theirs]);

@@ -1,5 +1,5 @@
 /**
- * What stands where a view has no items: what it is for, and what to do next.
+ * The content of an empty view: its purpose, and what to do next.
  */
 import type { JSX } from "preact";
 import { useApp } from "../app-context.js";
@@ -55,7 +55,7 @@ function textOf(view: PlanView): EmptyStateText {
 
 export function EmptyView({ view }: { readonly view: PlanView }): JSX.Element {
   const app = useApp();
-  // Somebody who has no list yet has just come.
+  // A user without lists is new.
   const isFirst = app.lists.length === 0 && view.kind !== "search";
   const { icon, title, text } = textOf(isFirst ? { kind: "all" } : view);
   return (

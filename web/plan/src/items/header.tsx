@@ -1,5 +1,5 @@
 /**
- * The head of the list: what is shown, and what can be done with all of it.
+ * The head of the list: the view's title, and actions on all of its items.
  */
 import type { JSX } from "preact";
 import { useApp } from "../app-context.js";

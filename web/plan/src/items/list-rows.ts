@@ -1,7 +1,7 @@
 /**
- * The rows of a view, the items in those that are near the window, and the cursor among them.
+ * The rows of a view, the loaded items near the window, and the cursor among them.
  *
- * Rows are: the open items, then, if there are finished ones, a row that shows and hides these,
+ * The rows are: the open items; then, if there are finished ones, a row that shows and hides them;
  * then these. Only blocks of rows near the window are read from the database.
  */
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -19,7 +19,7 @@ import { useRows } from "../ui/hooks.js";
 import { usePrinting, usePrintWhenDrawn, type PrintState } from "../ui/printing.js";
 import { blocksOf, useVisible, type VisibleRange } from "../ui/virtual-list.js";
 
-/** How many rows of which kind a view has. */
+/** The number of rows of each kind in a view. */
 export interface VisibleRowCounts {
   readonly open: number;
   readonly done: number;
@@ -38,23 +38,26 @@ interface ListRowsOptions {
 }
 
 export interface ListRows {
-  /** Whether the database has said yet how many rows there are. */
+  /** Whether the database has already counted the rows. */
   readonly isCounted: boolean;
   readonly extent: VisibleRowCounts;
   readonly total: number;
-  /** The rows to draw: those near the window, or all that go on paper. */
+  /** The rows to draw: those near the window, or all that are printed. */
   readonly visible: VisibleRange;
-  /** The items that are loaded, by their row. */
+  /** The loaded items, by their row. */
   readonly items: ReadonlyMap<number, TodoItem>;
-  /** How many items are not loaded. */
+  /** The number of items that are not loaded. */
   readonly missing: number;
   readonly printing: PrintState;
 }
 
-/** So that no browser has to draw a hundred pages at once; the rest is told. */
+/**
+ * The maximum number of printed rows, so that no browser has to draw a hundred pages at once; a
+ * note mentions the rest.
+ */
 const PRINTED_MAX = 2_000;
 
-/** The rows of a view that are to be drawn, with their items as soon as these are read. */
+/** Returns the rows to draw, with their items as soon as these are read. */
 export function useListRows(options: ListRowsOptions): ListRows {
   const { view, isDoneShown, scroller, rowHeight } = options;
   const { db, now } = useApp();
@@ -85,10 +88,10 @@ interface LoadedWindow {
   readonly done: RowRange;
 }
 
-/** What was asked for, so that an answer that comes later is put in its place. */
+/** The ranges of each query, so that the rows of a late answer are put in their place. */
 const loadedByQuery = new WeakMap<SqlQuery, LoadedWindow>();
 
-/** Which items stand in these rows. */
+/** Returns the query for the items in these rows, and its ranges. */
 function loadOf(
   view: PlanView,
   now: CurrentDay,
@@ -111,7 +114,7 @@ function loadOf(
   return loaded;
 }
 
-/** The items that are loaded, by their row. */
+/** Returns the loaded items, by their row. */
 function itemsByRow(
   items: readonly TodoItem[],
   loaded: LoadedWindow,
@@ -127,14 +130,14 @@ function itemsByRow(
   return byRow;
 }
 
-/** Where the user is in the list. */
+/** The user's position in the list. */
 export interface ListCursor {
   readonly index: number;
-  /** Followed when the row moves; `undefined`: whatever stands there. */
+  /** The item that the cursor follows when its row moves; `undefined` for any item in the row. */
   readonly id: string | undefined;
 }
 
-/** The cursor, and what sets it. It follows its item to another row. */
+/** Returns the cursor, and a function that sets it. The cursor follows its item to another row. */
 export function useListCursor(
   items: ReadonlyMap<number, TodoItem>,
 ): readonly [ListCursor, (cursor: ListCursor) => void] {

@@ -2,8 +2,8 @@
  * The keys of a list: arrows move, space or x checks off, Enter opens, Delete deletes, Alt with an
  * arrow moves the item itself, m moves it to another list.
  *
- * While an item is open, what is typed is meant for it: no key changes an item from the list then.
- * The focus goes along with the cursor, and comes back to it after an item is gone.
+ * While an item is open, keys are meant for it and change nothing in the list. The focus moves
+ * with the cursor, and returns to it after an item is gone.
  */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { useApp, type AppContextValue } from "../app-context.js";
@@ -23,22 +23,23 @@ interface ListShortcutsOptions {
   readonly view: PlanView;
 }
 
-/** The row that the focus goes to as soon as it is there. */
+/** The row that gets the focus as soon as it is drawn. */
 interface FocusTarget {
   readonly index: number;
-  /** The item that is leaving this row: not that one. */
+  /** The item that is leaving this row, which must not get the focus. */
   readonly not?: string;
-  /** The item that is coming to it. */
+  /** The item that is moving to this row, which alone may get the focus. */
   readonly only?: string;
 }
 
-/** Runs what the keys of the list stand for, and keeps the focus with the cursor. */
+/** Handles the keys of the list, and keeps the focus with the cursor. */
 export function useListKeys(options: ListShortcutsOptions): void {
   const app = useApp();
   const latest = useLatest({ ...options, app });
   const wanted = useRef<FocusTarget | undefined>(undefined);
 
-  // In the commit itself: an effect that still waits from before would take the old cursor's row.
+  // A layout effect, because a passive effect pending from earlier would take the old cursor's
+  // row.
   useLayoutEffect(() => {
     const { scroller } = latest.current;
     const active = document.activeElement;
@@ -69,9 +70,9 @@ export function useListKeys(options: ListShortcutsOptions): void {
     const step = steps(event.key, latest.current);
     if (step !== undefined && !event.altKey) {
       let index = cursor.index + step;
-      // The row that shows and hides what is done is reached by Tab.
+      // The row that shows and hides finished items is reached by Tab.
       if (index === extent.open && extent.done > 0) index += Math.sign(step);
-      // At the end it stays, and has the focus.
+      // At the end the cursor stays, and has the focus.
       moveTo(index < rowCount(extent) ? index : cursor.index);
       return true;
     }
@@ -125,7 +126,7 @@ function steps(
   }
 }
 
-/** What a key does to the item; `false` if nothing. */
+/** Runs the command of a key on the item; returns whether there is one. */
 function runOnItem(
   event: KeyboardEvent,
   item: TodoItem,
@@ -133,14 +134,14 @@ function runOnItem(
   stay: () => void,
   follow: (index: number) => void,
 ): boolean {
-  // On a Mac the key for it is Command with Backspace, which alone is too near to the letters.
+  // On a Mac the key is Command with Backspace: Backspace alone is too near to the letters.
   const isMacDelete = event.metaKey && event.key === "Backspace";
   if (event.ctrlKey || (event.metaKey && !isMacDelete)) return false;
   if (app.openId !== undefined && event.key !== "Enter") return false;
   switch (event.key) {
     case " ":
     case "x":
-      // On the check box itself, space is the browser's.
+      // On the check box itself, the browser handles space.
       if (event.target instanceof HTMLInputElement && event.key === " ") return false;
       stay();
       void app.perform(checkItem(item, item.done_ms === null ? Date.now() : null));
@@ -188,7 +189,7 @@ function isInList(event: Event, scroller: HTMLElement | null): boolean {
   return event.target instanceof Node && scroller?.contains(event.target) === true;
 }
 
-/** Whether a key belongs to a field that is being typed into. */
+/** Whether a key belongs to a field into which the user types. */
 export function isTyping(event: Event): boolean {
   const target = event.target;
   if (target instanceof HTMLElement && target.isContentEditable) return true;

@@ -1,6 +1,6 @@
 /**
- * The items of a view, drawn as far as they are on the screen, and what is done with them there:
- * with the pointer here, with the keys in `list-shortcuts.ts`.
+ * The items of a view, drawn as far as they are on the screen, and the actions on them: by pointer
+ * here, by keys in `list-shortcuts.ts`.
  */
 import type { JSX } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -75,7 +75,7 @@ export function ListView({ view }: { readonly view: PlanView }): JSX.Element {
   );
 }
 
-/** Keeps the rows under what is above them, whatever room the scroll bar takes. */
+/** Keeps the rows aligned with the parts above them, independent of the scroll bar's width. */
 function useGutter(scroller: { readonly current: HTMLElement | null }): void {
   useLayoutEffect(() => {
     const element = scroller.current;
@@ -84,7 +84,7 @@ function useGutter(scroller: { readonly current: HTMLElement | null }): void {
   }, []);
 }
 
-/** Moves an item to the list or to the place that it was dropped on. */
+/** Moves an item to the list or the position on which it was dropped. */
 function dropItem(
   app: AppContextValue,
   items: ReadonlyMap<number, TodoItem>,
@@ -99,7 +99,7 @@ function dropItem(
   void app.perform(reorderItem(app.db, item, after?.id));
 }
 
-/** What rows do when they are used: one object for as long as the list is there. */
+/** Returns the rows' event handlers: one object for as long as the list is mounted. */
 function useRowEvents(
   app: AppContextValue,
   setCursor: (cursor: ListCursor) => void,
@@ -138,7 +138,7 @@ interface RowsProps {
   readonly onToggleDone: () => void;
 }
 
-/** The rows near the window. One whose item is not loaded yet is a gap. */
+/** Draws the rows near the window. A row whose item is not loaded yet is a gap. */
 function Rows({ rows, view, rowHeight, cursor, ...props }: RowsProps): JSX.Element {
   const { lists, now, openId } = useApp();
   const { extent, total, visible, items } = rows;

@@ -1,5 +1,6 @@
 /**
- * The links of a note, to be followed: the note itself is a field, in which nothing can be clicked.
+ * The links of a note as clickable elements: the note itself is a field, in which nothing can be
+ * clicked.
  */
 import type { JSX } from "preact";
 import { linksIn } from "../data/links.js";

@@ -1,5 +1,6 @@
 /**
- * One item, to be read and changed: beside the list where there is room, else over it.
+ * The panel of one item, for reading and changing it: next to the list if there is space, else
+ * over it.
  */
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";

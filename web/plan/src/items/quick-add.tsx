@@ -1,7 +1,7 @@
 /**
- * The line that new items are typed into. It goes to the list that is shown; in a smart view to the
- * first list, due as the view says. Where there is no list yet, one is made. Several lines that are
- * pasted are as many items, in one step for undo.
+ * The line for new items. They go to the list on the screen; in a smart view, to the first list,
+ * with the view's due date. If there is no list yet, one is created. Several pasted lines become
+ * several items, in one undo step.
  */
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -13,16 +13,16 @@ import { positionAfter } from "../data/fractional-order.js";
 import type { UndoableStep } from "../data/undo.js";
 import { Icon } from "../ui/icons.js";
 
-/** What other programs put before the lines of a list. */
+/** Matches the bullets that other programs put before the lines of a list. */
 const BULLET = /^\s*(?:[-*+•‣▪◦–]\s+)?(?:(?:\[ ?\]|☐)\s+)?/;
 
-/** The lines that are items, if there are several; a single one goes into the field. */
+/** Returns the lines that are items if there are several; a single one goes into the field. */
 function linesOf(pasted: string): readonly string[] {
   const lines = pasted.split(/[\r\n\u2028\u2029]+/).map((line) => line.replace(BULLET, "").trim());
   return lines.filter((line) => line !== "");
 }
 
-/** Devices that each make the first list make the same one. */
+/** The id of the first list, fixed so that devices that each create it create the same list. */
 const FIRST_LIST = "inbox";
 
 export function QuickAdd(): JSX.Element {

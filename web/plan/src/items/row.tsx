@@ -1,5 +1,5 @@
 /**
- * One item in a list: its check box, its title, and what there is to know about it.
+ * One item in a list: its check box, its title, and further details.
  */
 import type { JSX } from "preact";
 import { memo } from "preact/compat";
@@ -14,7 +14,7 @@ interface ItemRowProps {
   readonly count: number;
   readonly top: number;
   readonly today: Day;
-  /** Told where items of several lists stand together. */
+  /** The item's list, in views that mix items of several lists. */
   readonly list: TodoList | undefined;
   readonly isCurrent: boolean;
   readonly isOpen: boolean;
@@ -22,7 +22,7 @@ interface ItemRowProps {
   readonly on: RowEvents;
 }
 
-/** The same object for all rows, so that rows which did not change are not drawn again. */
+/** The handlers of all rows: one object, so that unchanged rows are not drawn again. */
 export interface RowEvents {
   readonly check: (item: TodoItem, index: number) => void;
   readonly open: (item: TodoItem, index: number) => void;
@@ -61,7 +61,7 @@ function ItemRowView(props: ItemRowProps): JSX.Element {
           tabIndex={props.isCurrent ? 0 : -1}
           aria-label={`Done: ${item.title}`}
           onChange={(event) => {
-            // The database says what is checked.
+            // The check box shows the database's state, so the browser's change is reverted.
             event.currentTarget.checked = isDone;
             on.check(item, index);
           }}

@@ -1,6 +1,6 @@
 /**
- * Where one goes: smart views, lists, and what belongs to the app. Lists are put in order by
- * dragging, or with Alt and an arrow; items are dropped on them.
+ * The sidebar: smart views, lists, and entries of the app. Lists are reordered by dragging, or
+ * with Alt and an arrow; items can be dropped on them.
  */
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -25,7 +25,7 @@ const SMART = ["today", "upcoming", "all"] as const;
 interface SidebarProps {
   readonly search: string;
   readonly onSearch: (text: string) => void;
-  /** Called when somebody went somewhere: the drawer closes. */
+  /** Called when the user has gone to a view, so that the drawer closes. */
   readonly onGone?: () => void;
   readonly isDrawer?: boolean;
 }

@@ -1,12 +1,15 @@
 /**
- * Whether the user has shown that they have the recovery phrase of a database: until then Plan asks
- * at every start. Kept beside the database, in this browser.
+ * Remembers, in this browser's local storage, whether the user has confirmed the recovery phrase
+ * of a database. Until then Plan asks at every start.
  */
 import type { WarrenDatabase } from "@warren/client";
 
 const PREFIX = "plan.phrase.";
 
-/** Before there is a phrase: whatever happens next, it will be asked for. */
+/**
+ * Marks the phrase as unconfirmed. Called before it exists, so that Plan asks for it whatever
+ * happens next.
+ */
 export function awaitConfirmation({ name }: WarrenDatabase): void {
   localStorage.setItem(PREFIX + name, "unconfirmed");
 }

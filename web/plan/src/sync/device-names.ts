@@ -1,6 +1,6 @@
 /**
- * What devices are called. Which names there are, the server says; until it was asked, a device is
- * known by the digits that it stamps its changes with.
+ * Finds the names of devices. Names come from the server; until it was asked, a device is known by
+ * the digits that are in the timestamps of its changes.
  */
 import type { WarrenDatabase } from "@warren/client";
 
@@ -11,7 +11,7 @@ export function deviceName(device: string): string {
 }
 
 /**
- * Loads, and again with what the server says, if a device has no name yet. `load` returns the
+ * Loads, and loads again after asking the server if a device has no name yet. `load` returns the
  * devices that it has found.
  */
 export async function loadNamed(
@@ -23,7 +23,7 @@ export async function loadNamed(
   try {
     await db.syncStatus();
   } catch {
-    // Without the server they stay "another device".
+    // Without the server, unnamed devices stay "another device".
     return;
   }
   await load();

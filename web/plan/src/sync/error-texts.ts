@@ -1,5 +1,5 @@
 /**
- * What a failed call means to people, by its code.
+ * Maps the error codes of failed calls to texts for users.
  */
 import { WarrenError, type ErrorCode } from "@warren/client";
 

@@ -1,6 +1,6 @@
 /**
- * How many edits were lost and how many rows are hidden, for the mark on the pill: counted when
- * Plan starts, and whenever a sync has found more.
+ * Counts lost edits and hidden rows for the mark on the pill: when Plan starts, and whenever a
+ * sync has found more.
  */
 import type { WarrenDatabase } from "@warren/client";
 import { useEffect, useState } from "preact/hooks";
@@ -12,23 +12,26 @@ export interface LossCounts {
   readonly hiddenRowsCount: number;
 }
 
-/** The list is made from the whole history: first the screen, then this. */
+/**
+ * The delay before counting: the list is computed from the whole history, so the screen comes
+ * first.
+ */
 const LATER_MS = 1_000;
 
-/** Returns the numbers, and what counts them again. */
+/** Returns the counts, and a function that counts again. */
 export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void] {
   const { account, newConflictsCount, hiddenRowsCount } = useStatus(db);
   const [lostEditsCount, setLostEditsCount] = useState(0);
   const [round, setRound] = useState(0);
   const hasAccount = account !== undefined;
   useEffect(() => {
-    // Without an account there is something only where this device has just said so.
+    // Without an account, lost edits are possible only after `recount` on this device.
     if (!hasAccount && round === 0) return undefined;
     let isOver = false;
     const count = (): void =>
       void db.conflicts().then(
         (conflicts) => isOver || setLostEditsCount(conflicts.length),
-        // The dialog that lists them says what is wrong.
+        // The dialog that lists the conflicts reports the error.
         () => undefined,
       );
     const timer = setTimeout(count, LATER_MS);
@@ -40,7 +43,7 @@ export function useLosses(db: WarrenDatabase): readonly [LossCounts, () => void]
   return [{ lostEditsCount, hiddenRowsCount }, () => setRound((before) => before + 1)];
 }
 
-/** What the mark means, in words. */
+/** Describes the counts in words. */
 export function lossesText({ lostEditsCount, hiddenRowsCount }: LossCounts): string | undefined {
   const parts: string[] = [];
   if (lostEditsCount > 0) parts.push(counted(lostEditsCount, "lost edit"));

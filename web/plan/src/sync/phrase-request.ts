@@ -1,7 +1,8 @@
 /**
- * Asks for the recovery phrase when the server's items turn out to be encrypted with one that is
- * not here, and how an account without items is to begin: once each time, the pill says it from
- * then on. And shows a new phrase until the user has typed some of its words.
+ * Opens dialogs about the recovery phrase at the right time. It asks for the phrase when the
+ * server's items are encrypted with an unknown one, and how to start an account without items:
+ * once each time, after which the pill shows it. It shows a new phrase until the user has typed
+ * some of its words.
  */
 import type { WarrenDatabase } from "@warren/client";
 import { useEffect } from "preact/hooks";
@@ -9,7 +10,9 @@ import type { OpenDialog } from "../app-context.js";
 import { useStatus } from "../ui/hooks.js";
 import { isUnconfirmed } from "./confirmation.js";
 
-/** Shows the dialog that asks, or the phrase that is to be written down, when it is time. */
+/**
+ * Opens the dialog that asks for the phrase, or shows the phrase to write down, when it is time.
+ */
 export function usePhraseRequest(
   db: WarrenDatabase,
   open: OpenDialog | undefined,
@@ -22,7 +25,7 @@ export function usePhraseRequest(
     if (!isFree) return;
     if (code === "recovery_phrase_required") show({ kind: "enterPhrase" });
     if (code === "encryption_undecided") show({ kind: "newAccount" });
-    // Not when a dialog closes: the user may have said "later".
+    // Not repeated when a dialog closes: the user may have chosen "later".
   }, [code]);
   useEffect(() => {
     if (isE2ee && isUnconfirmed(db)) show({ kind: "phrase" });

@@ -1,5 +1,5 @@
 /**
- * How things stand, always on the screen: a small button that opens the details.
+ * The pill: a small button, always on the screen, that shows the sync state and opens the details.
  */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -18,10 +18,10 @@ const ICONS: Readonly<Record<StatusTone, IconName>> = {
   bad: "warning",
 };
 
-/** Shorter work than this is not worth a change of the pill. */
+/** Shorter work does not change the pill. */
 const BRIEF_MS = 300;
 
-/** How things stand, in words. Work that is over at once does not show. */
+/** Returns the sync state in words. Work that ends within {@link BRIEF_MS} does not show. */
 export function useSyncIndicator(): SyncIndicator {
   const { db } = useApp();
   const standing = syncIndicator(useStatus(db), useClock(30_000), presentPlace().login);

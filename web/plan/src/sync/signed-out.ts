@@ -1,6 +1,6 @@
 /**
- * Says so when the server has signed this device out, and offers to sign in again: once each time,
- * the pill says it from then on. Nobody's work is interrupted, and no dialog is closed.
+ * Notifies the user when the server has signed this device out, and offers to sign in again: once
+ * each time, after which the pill shows it. It interrupts no work and closes no dialog.
  */
 import type { WarrenDatabase } from "@warren/client";
 import { useEffect } from "preact/hooks";
@@ -25,7 +25,7 @@ export function useSignedOutNotice(
       action: { label: "Sign in", run: () => show({ kind: "account", mode: "signIn" }) },
     };
     setToast(() => notice);
-    // Another tab may be where the user signs in.
+    // The user may sign in again in another tab.
     return () => setToast((shown) => (shown === notice ? undefined : shown));
   }, [isSignedOut]);
 }

@@ -1,6 +1,6 @@
 /**
- * How the database stands, in the words of the screen: a short label for the pill, a sentence or
- * two, and what the user can do about it. Pure: the status goes in, texts come out.
+ * Describes the database's status in words: a short label for the pill, a sentence or two, and
+ * what the user can do about it. Pure: the status goes in, texts come out.
  */
 import type {
   DatabaseStatus,
@@ -18,12 +18,12 @@ export interface SyncIndicator {
   readonly tone: StatusTone;
   readonly label: string;
   readonly detail: string;
-  /** 0 to 1, where it is known. */
+  /** The progress from 0 to 1, if it is known. */
   readonly fraction?: number;
   readonly remedy?: SyncRemedy;
 }
 
-/** `login`: whose items these are, also while nobody is signed in. */
+/** Describes a status; `login` is the owner of these items, also while signed out. */
 export function syncIndicator(
   status: DatabaseStatus,
   nowMs: number,
@@ -58,7 +58,7 @@ export function syncIndicator(
   }
 }
 
-/** Names that are shown of the devices that may have what the server has lost. */
+/** The maximum number of devices to name that may have the changes the server has lost. */
 const DEVICES_NAMED_MAX = 3;
 
 function lossStanding(
@@ -141,7 +141,7 @@ const WRONG_PHRASE: SyncFailureText = {
   remedy: "phrase",
 };
 
-/** What a code means to people, and what they can do. */
+/** The meaning of error codes in words for users, and what the user can do. */
 const FAILURES: Readonly<Partial<Record<ErrorCode, SyncFailureText>>> = {
   account_not_encrypted: {
     label: "Wrong account?",
@@ -219,7 +219,7 @@ export function count(value: number): string {
   return value.toLocaleString("en");
 }
 
-/** "1 item", "2 items". */
+/** Returns a number with its noun: "1 item", "2 items". */
 export function counted(value: number, one: string, several = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : several}`;
 }

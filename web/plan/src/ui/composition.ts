@@ -1,12 +1,12 @@
 /**
- * Keys that compose a letter or a word (Japanese, Chinese, Korean, dead keys) belong to the input
- * method: none of them is a command, and the Enter that accepts a word submits nothing.
+ * Keeps keys that compose a letter or a word (Japanese, Chinese, Korean, dead keys) for the input
+ * method: none of them is a command, and the Enter that accepts a word does not submit a form.
  */
 
-/** The code of a key that an input method has taken; Safari has it at the end, too. */
+/** The code of a key that an input method has taken, in Safari also of the key that ends it. */
 const TAKEN_BY_INPUT_METHOD = 229;
 
-/** Called once. */
+/** Installs the listener; called once. */
 export function keepCompositionApart(): void {
   const keep = (event: KeyboardEvent): void => {
     if (!event.isComposing && event.keyCode !== TAKEN_BY_INPUT_METHOD) return;

@@ -1,20 +1,20 @@
 /**
- * A modal dialog with a title, and what forms in it are made of. On a phone it comes up from the
- * lower edge.
+ * A modal dialog with a title, and the fields of its forms. On a phone it slides up from the lower
+ * edge.
  */
 import type { ComponentChildren, JSX } from "preact";
 import { useId } from "preact/hooks";
 import { Icon } from "./icons.js";
 import { Sheet } from "./sheet.js";
 
-/** What every dialog of the app is given. */
+/** The props of every dialog of the app. */
 export interface DialogCloseProps {
   readonly onClose: () => void;
 }
 
 interface DialogProps {
   readonly title: string;
-  /** Left out: it closes only by what is in it. */
+  /** Closes the dialog; if left out, only its content can close it. */
   readonly onClose?: (() => void) | undefined;
   readonly size?: "small" | "medium" | "large";
   readonly children: ComponentChildren;
@@ -57,7 +57,7 @@ interface FieldProps {
   }) => ComponentChildren;
 }
 
-/** A labelled input, with a hint under it. */
+/** A labeled input, with a hint below it. */
 export function Field({ label, hint, children }: FieldProps): JSX.Element {
   const id = useId();
   const hintId = `${id}-hint`;
@@ -74,7 +74,7 @@ export function Field({ label, hint, children }: FieldProps): JSX.Element {
   );
 }
 
-/** What a password of an account has to be, wherever one is chosen. */
+/** The rules for a new account password, wherever one is chosen. */
 export const NEW_PASSWORD = {
   hint: "At least 8 characters",
   lengthMin: 8,
@@ -91,7 +91,7 @@ interface PasswordProps {
   readonly onInput: (value: string) => void;
 }
 
-/** What is typed unseen. */
+/** A password field, which hides its text. */
 export function PasswordField(props: PasswordProps): JSX.Element {
   return (
     <Field label={props.label} {...(props.hint === undefined ? {} : { hint: props.hint })}>
@@ -121,7 +121,7 @@ interface CheckFieldProps {
   readonly onChange: (checked: boolean) => void;
 }
 
-/** A check box with a label, and a hint under it. */
+/** A check box with a label, and a hint below it. */
 export function CheckField(props: CheckFieldProps): JSX.Element {
   return (
     <label class="choice">
@@ -139,7 +139,7 @@ export function CheckField(props: CheckFieldProps): JSX.Element {
   );
 }
 
-/** What went wrong, told to screen readers at once. */
+/** Shows an error, and announces it to screen readers at once. */
 export function Problem({ text }: { readonly text: string | undefined }): JSX.Element {
   return (
     <div role="alert" class={text === undefined ? "visually-hidden" : "problem"}>

@@ -1,9 +1,9 @@
 /**
- * Dragging a row, with pointer events: by its grip with a finger, anywhere on it with a mouse.
+ * Dragging a row with pointer events: by its grip with a finger, anywhere on it with a mouse.
  *
- * - The row is dropped between two rows of its list, or on whatever carries `data-drop-list`.
+ * - The row is dropped between two rows of its list, or on an element with `data-drop-list`.
  * - A drag begins after a few pixels, so that clicks stay clicks. Escape ends it without a change.
- * - Near the edges the list scrolls by itself.
+ * - Near the edges, the list scrolls automatically.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useLatest } from "./hooks.js";
@@ -14,21 +14,24 @@ export interface DragState {
   readonly title: string;
   readonly x: number;
   readonly y: number;
-  /** The row that it would stand before; `undefined` where rows have no order of their own. */
+  /**
+   * The row before which the item would be dropped; `undefined` if rows have no order of their
+   * own.
+   */
   readonly target: number | undefined;
-  /** The list that it would go to. */
+  /** The list on which the item would be dropped. */
   readonly listId: string | undefined;
 }
 
 interface DragOptions {
   readonly scroller: { readonly current: HTMLElement | null };
   readonly rowHeight: number;
-  /** How many rows, from the first, can be put in order; 0 where they cannot. */
+  /** The number of rows, from the first, that can be reordered; 0 if none. */
   readonly sortable: number;
   readonly onDrop: (drag: DragState) => void;
 }
 
-/** The row that a drag begins on. */
+/** The row on which a drag begins. */
 export type DragSource = Pick<DragState, "index" | "id" | "title">;
 
 export interface DragControls {
@@ -39,7 +42,7 @@ export interface DragControls {
 const BEGIN_PX = 5;
 const EDGE_PX = 56;
 
-/** The drag that goes on, and what begins one when a pointer goes down on a row. */
+/** Returns the current drag, and a function that begins one when a pointer goes down on a row. */
 export function useDrag(options: DragOptions): DragControls {
   const [drag, setDrag] = useState<DragState>();
   const latest = useLatest(options);
@@ -51,7 +54,10 @@ export function useDrag(options: DragOptions): DragControls {
   return { drag, begin };
 }
 
-/** Follows the pointer until it is up. Returns what ends the drag without a change. */
+/**
+ * Follows the pointer until it is released. Returns a function that ends the drag without a
+ * change.
+ */
 function startDrag(
   down: PointerEvent,
   row: DragSource,
@@ -114,7 +120,7 @@ function startDrag(
   return end;
 }
 
-/** Scrolls while the pointer is near the upper or the lower edge; whether that moved the rows. */
+/** Scrolls while the pointer is near an edge; returns whether the rows moved. */
 function scrollAtEdge(element: HTMLElement, clientY: number): boolean {
   const box = element.getBoundingClientRect();
   const over = Math.max(0, clientY - (box.bottom - EDGE_PX));

@@ -1,8 +1,8 @@
 /**
- * Files to and from the user.
+ * Saves files for the user.
  */
 
-/** Hands a file to the browser's downloads. */
+/** Adds a file to the browser's downloads. */
 export function saveFile(name: string, type: string, content: string | Uint8Array): void {
   const part = typeof content === "string" ? content : new Uint8Array(content);
   const url = URL.createObjectURL(new Blob([part], { type }));

@@ -1,5 +1,5 @@
 /**
- * What the screens listen to: rows, the database's status, the window, and the time.
+ * Hooks for the screens: rows, the database's status, the window, and the time.
  */
 import type { WarrenDatabase, RowOf, DatabaseStatus } from "@warren/client";
 import { useObservable } from "@warren/client/react";
@@ -9,11 +9,11 @@ import type { CurrentDay, SqlQuery } from "../data/views.js";
 
 export interface LiveQueryRows<T extends RowOf<T>> {
   readonly rows: readonly T[];
-  /** Which query they answer: until a new one is answered, the rows of the last one stay. */
+  /** The query that these rows answer: until a new query is answered, the last one's rows stay. */
   readonly query: SqlQuery;
 }
 
-/** The rows of a query, told anew when they change. Without a query there are none. */
+/** Returns the rows of a query, and updates them on changes; `undefined` without a query. */
 export function useRows<T extends RowOf<T>>(
   db: WarrenDatabase,
   query: SqlQuery | undefined,
@@ -29,7 +29,7 @@ export function useRows<T extends RowOf<T>>(
   return answer;
 }
 
-/** The database's status: storage, account, and how sync is going. */
+/** Returns the database's status: storage, account, and the state of the sync. */
 export function useStatus(db: WarrenDatabase): DatabaseStatus {
   return useObservable(db.status);
 }
@@ -48,12 +48,12 @@ export function useMedia(query: string): boolean {
 }
 
 export const PHONE = "(max-width: 767px)";
-/** A finger is all there is to point with. */
+/** Matches devices on which a finger is the only pointer. */
 export const TOUCH = "(hover: none) and (pointer: coarse)";
-/** Room for the item beside the list. */
+/** Matches screens with enough width for the item next to the list. */
 export const WIDE = "(min-width: 1080px)";
 
-/** Today; changes at midnight, and when the page is shown again. */
+/** Returns today; it changes at midnight, and is checked again when the page is shown. */
 export function useNow(): CurrentDay {
   const [now, setNow] = useState(readNow);
   useEffect(() => {
@@ -75,7 +75,7 @@ function readNow(): CurrentDay {
   return { today: dayOf(time), midnightMs: midnight.getTime() };
 }
 
-/** Milliseconds since 1970, told anew at this interval. */
+/** Returns the milliseconds since 1970, updated at this interval. */
 export function useClock(everyMs: number): number {
   const [time, setTime] = useState(() => Date.now());
   useEffect(() => {
@@ -85,21 +85,21 @@ export function useClock(everyMs: number): number {
   return time;
 }
 
-/** The latest value, for listeners that are set up once. */
+/** Returns a reference to the latest value, for listeners that are set up once. */
 export function useLatest<T>(value: T): { readonly current: T } {
   const ref = useRef(value);
   ref.current = value;
   return ref;
 }
 
-/** What a call is doing: for buttons that wait, and forms that say what went wrong. */
+/** The state of a call, for buttons that wait and forms that show errors. */
 export interface AsyncTask<E> {
   readonly isBusy: boolean;
   readonly error: E | undefined;
   readonly run: (work: () => Promise<void>) => void;
 }
 
-/** Runs calls, and says how the latest one goes until the component is gone. */
+/** Runs calls, and returns the state of the latest one until the component is unmounted. */
 export function useTask(): AsyncTask<unknown> {
   const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({
     isBusy: false,

@@ -1,6 +1,6 @@
 /**
- * The icons: strokes on a grid of 24, in the colour of the text. They are decoration; what they
- * stand on has a name.
+ * The icons: strokes on a grid of 24, in the color of the text. They are decoration; the elements
+ * that contain them have a name.
  */
 import type { JSX } from "preact";
 
@@ -45,7 +45,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** Made of dots, which need more weight than lines. */
+/** Icons made of dots, which need more weight than lines. */
 const DOTS: ReadonlySet<IconName> = new Set(["grip", "more"]);
 
 interface IconProps {

@@ -1,28 +1,30 @@
 /**
- * What lies over the page, so that the way back closes it: the browser's button, a phone's gesture.
+ * Layers over the page, which going back closes: with the browser's button or a phone's gesture.
  *
  * - Each layer has an entry in the history, above the page's own. Going back closes the topmost.
- * - A layer that closes by itself leaves its entry behind: a step back would come later, and take
- *   back what the user does next. The next layer uses it again, {@link navigate} puts a page in
- *   its place, and going back passes over it.
+ * - A layer that closes on its own leaves its entry behind: a step back would happen later, and
+ *   revert what the user does next. The next layer reuses the entry, {@link navigate} replaces it
+ *   with a page, and going back skips it.
  */
 import { useLayoutEffect } from "preact/hooks";
 import { useLatest } from "./hooks.js";
 
 interface ClosableLayer {
-  /** Left out: it cannot be closed now. */
+  /** Closes the layer; left out if it cannot be closed now. */
   readonly close: (() => void) | undefined;
 }
 
 const layers: { readonly current: ClosableLayer }[] = [];
 
-/** How many entries for layers are under the present one, itself among them. */
+/** The number of the layers' entries up to and including the present one. */
 let depth = 0;
 
-/** Closes the layer on the way back, for as long as the component is there and this is wanted. */
+/**
+ * Closes the layer when the user goes back, while the component is mounted and `isOpen` is true.
+ */
 export function useLayer(close: (() => void) | undefined, isOpen = true): void {
   const layer = useLatest({ close });
-  // At once: the way back may be taken before anything is painted.
+  // A layout effect, because the user may go back before anything is painted.
   useLayoutEffect(() => {
     if (!isOpen) return undefined;
     layers.push(layer);
@@ -31,7 +33,7 @@ export function useLayer(close: (() => void) | undefined, isOpen = true): void {
   }, [isOpen]);
 }
 
-/** To another address within the page, as a link goes there. */
+/** Goes to another address within the page, as a link does. */
 export function navigate(hash: string): void {
   stay();
   if (depth === 0) {
@@ -53,7 +55,7 @@ function depthOf(state: unknown): number | undefined {
 
 function addEntry(): void {
   stay();
-  // The page's own entry is marked, too: a link that leads here is not the way back.
+  // The page's own entry is marked, too: following a link to it is not going back.
   if (depth === 0) history.replaceState({ layers: 0 } satisfies EntryState, "");
   depth += 1;
   history.pushState({ layers: depth } satisfies EntryState, "");
@@ -65,8 +67,9 @@ function remove(layer: { readonly current: ClosableLayer }): void {
 }
 
 /**
- * When a step back is asked for, in milliseconds: Chromium ignores one that comes before it is
- * through with the step that led here. One that is asked for again leads to the same entry.
+ * The delays, in milliseconds, after which a step back is requested: Chromium ignores a request
+ * that comes before it has finished the step that led here. A repeated request leads to the same
+ * entry.
  */
 const STEPS_BACK_MS = [0, 100, 400];
 let stepsBack: readonly number[] = [];
@@ -80,10 +83,10 @@ function stay(): void {
   stepsBack = [];
 }
 
-/** Called once. */
+/** Closes layers when the user goes back; called once. */
 export function closeLayersOnBack(): void {
   depth = depthOf(history.state) ?? 0;
-  // A page that comes back from the browser's cache would go on with them.
+  // A page restored from the back/forward cache would otherwise continue these steps.
   addEventListener("pagehide", stay);
   window.addEventListener("popstate", (event) => {
     stay();
@@ -93,7 +96,7 @@ export function closeLayersOnBack(): void {
     if (depth >= before) return;
     const top = layers.at(-1);
     if (top === undefined) {
-      // Entries without layers are passed over.
+      // Entries without layers are skipped.
       if (reached !== undefined) passOver();
       return;
     }

@@ -1,6 +1,6 @@
 /**
- * A button that opens a list of things to do, by the menu-button pattern: arrows move, Escape
- * closes and gives the focus back.
+ * A button that opens a list of actions, by the menu-button pattern: arrow keys move, Escape
+ * closes the list and returns the focus.
  */
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";

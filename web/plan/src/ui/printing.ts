@@ -1,17 +1,17 @@
 /**
- * Printing of what is drawn only as far as it is on the screen: first everything is drawn, then the
- * printer is asked.
+ * Printing of content that is otherwise drawn only as far as it is visible: first everything is
+ * drawn, then the print dialog opens.
  *
- * The browser's own command for it cannot be made to wait, and prints what is there by then.
+ * The browser's own print command cannot be made to wait; it prints what is drawn by then.
  */
 import { flushSync } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 
 export type PrintState =
   | "no"
-  /** Soon, when everything that is to be on paper is drawn: see {@link usePrintWhenDrawn}. */
+  /** The page will print as soon as all printed content is drawn: see {@link usePrintWhenDrawn}. */
   | "wanted"
-  /** The browser is at it. */
+  /** The browser is printing. */
   | "now";
 
 const WANTED = "plan-print";
@@ -20,7 +20,7 @@ export function requestPrint(): void {
   dispatchEvent(new Event(WANTED));
 }
 
-/** Whether the page is being printed, or is about to be. */
+/** Returns whether the page is being printed, or is about to be. */
 export function usePrinting(): PrintState {
   const [printing, setPrinting] = useState<PrintState>("no");
   useEffect(() => {
@@ -39,11 +39,11 @@ export function usePrinting(): PrintState {
   return printing;
 }
 
-/** Asks the printer as soon as all that is to be on paper is there. */
+/** Opens the print dialog as soon as everything to print is drawn. */
 export function usePrintWhenDrawn(printing: PrintState, isDrawn: boolean): void {
   useEffect(() => {
     if (printing !== "wanted" || !isDrawn) return undefined;
-    // Not from here: what printing draws would run this once more.
+    // Not called directly: the rendering for the printer would run this effect again.
     const timer = setTimeout(() => print(), 0);
     return () => clearTimeout(timer);
   }, [printing, isDrawn]);

@@ -1,6 +1,6 @@
 /**
- * What lies over the page until it is done with, on `<dialog>`: the browser keeps the focus in it,
- * closes it on Escape and on the way back, and gives the focus back.
+ * A modal layer over the page, on `<dialog>`: the browser keeps the focus in it, closes it on
+ * Escape and on going back, and then restores the focus.
  */
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -8,9 +8,9 @@ import { useLayer } from "./layers.js";
 
 interface SheetProps {
   readonly class: string;
-  /** Its name for screen readers, or the id of the element that has it. */
+  /** The name for screen readers, or the id of the element that has the name. */
   readonly label: string | { readonly id: string };
-  /** Left out: it closes only by what is in it. */
+  /** Closes the sheet; if left out, only its content can close it. */
   readonly onClose?: (() => void) | undefined;
   readonly testId?: string | undefined;
   readonly children: ComponentChildren;

@@ -1,6 +1,6 @@
 /**
- * The short message at the lower edge, with what can be done about it. One at a time; it stays
- * while the pointer or the focus is on it.
+ * A short message at the lower edge, with an action. There is one at a time; it stays while the
+ * pointer or the focus is on it.
  */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";

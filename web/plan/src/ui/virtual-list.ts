@@ -1,16 +1,16 @@
 /**
- * Which rows of a long list are on the screen. All rows have the same height, so their places are
- * known without measuring, and only those near the window exist.
+ * Computes which rows of a long list are on the screen. All rows have the same height, so their
+ * positions are known without measuring, and only rows near the window are drawn.
  */
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 export interface VisibleRange {
   readonly first: number;
-  /** After the last one. */
+  /** The index after the last row. */
   readonly end: number;
 }
 
-/** Rows that exist above and below the window, so that scrolling shows no gaps. */
+/** The number of rows drawn above and below the window, so that scrolling shows no gaps. */
 const OVERSCAN = 8;
 
 export function visibleRows(
@@ -24,10 +24,10 @@ export function visibleRows(
   return { first, end: Math.max(first, end) };
 }
 
-/** Rows are read in blocks of this many, so that scrolling a little asks for nothing new. */
+/** The number of rows that are read at a time, so that scrolling a little reads nothing new. */
 const BLOCK = 64;
 
-/** The blocks that hold these rows. */
+/** Returns the range of whole blocks that contains these rows. */
 export function blocksOf(visible: VisibleRange): VisibleRange {
   return {
     first: Math.floor(visible.first / BLOCK) * BLOCK,
@@ -35,7 +35,7 @@ export function blocksOf(visible: VisibleRange): VisibleRange {
   };
 }
 
-/** The rows that are on the screen, and a few around them: told anew while the list scrolls. */
+/** Returns the rows on the screen and a few around them, updated while the list scrolls. */
 export function useVisible(
   scroller: { readonly current: HTMLElement | null },
   rowHeight: number,

@@ -1,4 +1,4 @@
-//! What becomes of a budget's database, on one with two tables.
+//! Tests of applying messages to a budget's database, on one with two tables.
 
 use super::*;
 
@@ -23,14 +23,14 @@ fn change(dataset: &str, row: &str, column: &str, value: &str) -> CellMessage {
     CellMessage { dataset, row, column, value }
 }
 
-/// A file made by these statements.
+/// Creates a database with these statements and returns its file.
 fn file(sql: &str) -> Vec<u8> {
     let mut db = Connection::open_in_memory().unwrap();
     db.execute_batch(sql).unwrap();
     db.serialize(MAIN_DB).unwrap().to_vec()
 }
 
-/// What a query of a file answers, as text.
+/// Returns the rows of a query on a file, as text.
 fn rows(file: &[u8], sql: &str) -> Vec<String> {
     let db = load(file).unwrap();
     let mut statement = db.prepare(sql).unwrap();

@@ -1,4 +1,4 @@
-//! The ways themselves: what goes to the database, statement by statement.
+//! Inserts messages with each method, statement by statement.
 
 use std::fmt::Write;
 
@@ -16,14 +16,14 @@ const READ_TRIE: &str = "SELECT merkle FROM merkles WHERE group_id = $1";
 const WRITE_TRIE: &str = "INSERT INTO merkles VALUES ($1, $2) \
     ON CONFLICT (group_id) DO UPDATE SET merkle = excluded.merkle";
 
-/// All rows at once, nothing else: what PostgreSQL takes for them.
+/// Inserts all rows at once and does nothing else: this is PostgreSQL's cost of the rows.
 pub(super) async fn arrays(client: &Client, messages: &[Message]) -> anyhow::Result<usize> {
     let timestamps: Vec<String> = messages.iter().map(|m| m.timestamp.to_string()).collect();
     let contents: Vec<&[u8]> = messages.iter().map(|m| &m.content[..]).collect();
     Ok(client.query(INSERT_ARRAYS, &[&GROUP, &timestamps, &contents]).await?.len())
 }
 
-/// A round trip each, in one transaction; the statement is prepared.
+/// Inserts each message in its own round trip, in one transaction with a prepared statement.
 pub(super) async fn one(client: &mut Client, messages: &[Message]) -> anyhow::Result<usize> {
     let transaction = client.transaction().await?;
     let insert = transaction.prepare(INSERT_ONE).await?;
@@ -43,7 +43,7 @@ pub(super) async fn one(client: &mut Client, messages: &[Message]) -> anyhow::Re
     Ok(new.len())
 }
 
-/// All values in the statement's text, in one transaction.
+/// Inserts all messages with the values in the statement's text, in one transaction.
 pub(super) async fn text(client: &Client, messages: &[Message]) -> anyhow::Result<usize> {
     client.batch_execute("BEGIN").await?;
     let mut new = Vec::new();
@@ -64,7 +64,7 @@ fn insert_text(messages: &[Message]) -> String {
     let mut sql = "INSERT INTO messages VALUES ".to_owned();
     for (index, message) in messages.iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
-        // Neither a timestamp nor a hexadecimal number has a quote in it.
+        // Neither a timestamp nor a hexadecimal number contains a quote.
         write!(sql, "{comma}('{GROUP}','{}','\\x", message.timestamp).expect("a string");
         for byte in &message.content {
             write!(sql, "{byte:02x}").expect("a string");
@@ -75,7 +75,7 @@ fn insert_text(messages: &[Message]) -> String {
     sql
 }
 
-/// Adds timestamps that were new to the group's trie.
+/// Adds new timestamps to the group's trie and returns the document.
 pub(crate) fn changed(document: Option<&str>, new: &[(u64, String)]) -> anyhow::Result<String> {
     let mut trie: JsonTrie =
         document.map_or_else(|| Ok(JsonTrie::default()), serde_json::from_str)?;

@@ -1,5 +1,5 @@
-//! A file that says what was installed in a folder; it is written last, so that what was
-//! interrupted counts as not done.
+//! Records in a file what was installed in a folder; the file is written last, so that an
+//! interrupted installation does not count.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +13,8 @@ pub(crate) struct InstallMarker {
 }
 
 impl InstallMarker {
-    /// The file, and all that the installation depends on.
+    /// Returns the marker for the file at `path`; `installed` lists all that the installation
+    /// depends on.
     pub(crate) fn new(path: PathBuf, installed: String) -> Self {
         Self { path, installed }
     }
@@ -31,7 +32,7 @@ impl InstallMarker {
 
     pub(crate) fn set(&self) -> anyhow::Result<()> {
         let write = || {
-            // What was installed may be nothing: then the folder is not there.
+            // An installation may create no files; then the folder does not exist yet.
             self.path.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::write(&self.path, &self.installed)
         };

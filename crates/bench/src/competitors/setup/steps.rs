@@ -1,4 +1,4 @@
-//! Steps of a set-up: files that are copied, and programs that are run.
+//! Runs the steps of a set-up: copies files and runs programs.
 
 use std::error::Error;
 use std::path::Path;
@@ -10,12 +10,12 @@ use anyhow::{Context, bail};
 
 use crate::competitors::process;
 
-/// `sqlx` with its SQLite takes 160 s on two cores.
+/// The time limit of a build. `sqlx` with its SQLite takes 160 s on two cores.
 pub(crate) const BUILD_TIME_MAX: Duration = Duration::from_mins(20);
 
 pub(crate) const VERSION_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// What the drivers of a language share, in the place that they look for it.
+/// Copies the files that the drivers of a language share to where the drivers look for them.
 pub(crate) fn copy_shared(name: &str, folder: &Path, target: &Path) -> anyhow::Result<()> {
     copy_files(&folder.with_file_name(name), &target.join(name))
 }
@@ -34,24 +34,24 @@ pub(crate) fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
     copy().with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
 }
 
-/// What it said, if it succeeded.
+/// Runs a command and returns its standard output, or an error if it failed.
 pub(crate) fn run(command: &mut Command, time_max: Duration) -> anyhow::Result<String> {
     let output = process::run(command, "", time_max)?;
     output.check()?;
     Ok(output.stdout)
 }
 
-/// What is done about a competitor that was not built or installed yet.
+/// The treatment of a competitor that was not built or installed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MissingPolicy {
-    /// It is built or installed, which may take minutes.
+    /// The competitor is built or installed, which may take minutes.
     Build,
-    /// It is absent; this command builds it.
+    /// The competitor is absent; this command builds it.
     Absent(&'static str),
 }
 
 impl MissingPolicy {
-    /// May it be built?
+    /// Fails unless missing competitors may be built.
     pub(crate) fn check(self) -> anyhow::Result<()> {
         if let Self::Absent(command) = self {
             bail!(NotBuilt(command));
@@ -60,7 +60,7 @@ impl MissingPolicy {
     }
 }
 
-/// What [`MissingPolicy::Absent`] says.
+/// The error of [`MissingPolicy::Absent`].
 #[derive(Debug)]
 pub(crate) struct NotBuilt(&'static str);
 

@@ -1,4 +1,5 @@
-//! What a machine must have before drivers of the lab can be built on it, and how one gets it.
+//! Checks which tools for building drivers of the lab are missing on a machine, and how to install
+//! them.
 
 use std::process::Command;
 
@@ -8,7 +9,7 @@ use utoipa::ToSchema;
 use super::process;
 use super::steps::VERSION_TIME_MAX;
 
-/// A program, how to see that it works, and who brings it on the systems of [`MANAGERS`].
+/// A program, a command that shows whether it works, and its packages for each of [`MANAGERS`].
 struct SetupTool {
     name: &'static str,
     probe: &'static [&'static str],
@@ -35,7 +36,7 @@ const TOOLS: [SetupTool; 5] = [
     },
 ];
 
-/// A package manager, and what installs with it.
+/// Package managers, each with its command to install a package.
 const MANAGERS: [(&str, &str); 4] = [
     ("apt-get", "apt-get install"),
     ("dnf", "dnf install"),
@@ -43,17 +44,17 @@ const MANAGERS: [(&str, &str); 4] = [
     ("apk", "apk add"),
 ];
 
-/// Tools that are not here.
+/// Tools that are missing on this machine.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct MissingTools {
-    /// What the tools are called.
+    /// The names of the missing tools.
     pub(crate) names: Vec<&'static str>,
-    /// The command that installs them; null where the system's package manager is not known.
+    /// The command that installs the tools; null if the system's package manager is unknown.
     pub(crate) install: Option<String>,
 }
 
 impl MissingTools {
-    /// `None` if all are here.
+    /// Returns the tools that are missing on this machine, or `None` if none is.
     pub(crate) fn here() -> Option<Self> {
         let missing: Vec<&SetupTool> = TOOLS.iter().filter(|tool| !works(tool.probe)).collect();
         if missing.is_empty() {
@@ -69,7 +70,7 @@ impl MissingTools {
         Some(Self { names: missing.iter().map(|tool| tool.name).collect(), install })
     }
 
-    /// For people.
+    /// Returns the text for people.
     pub(crate) fn text(&self) -> String {
         let names = self.names.join(", ");
         match &self.install {

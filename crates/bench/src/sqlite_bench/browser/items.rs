@@ -1,4 +1,4 @@
-//! Items as the Plan app has them, and what a page does with them.
+//! Defines items like those of the Plan app, and the operations of a page on them.
 
 use std::path::Path;
 
@@ -17,9 +17,9 @@ const LISTS_COUNT: usize = 20;
 const TITLES_COUNT: usize = 500;
 const TITLE_WORDS_COUNT: usize = 4;
 const NOTE_WORDS_COUNT: usize = 12;
-/// In November 2026.
+/// The creation time of the first item, in November 2026.
 const CREATED_MS: i64 = 1_795_000_000_000;
-/// A title has about one in eight of them.
+/// The words of titles and notes; about one title in eight contains a given word.
 const WORDS: [&str; 32] = [
     "ask", "book", "bread", "buy", "call", "check", "clean", "draw", "fix", "garden", "house",
     "letter", "meet", "milk", "order", "pack", "paint", "pay", "plan", "print", "read", "repair",
@@ -31,15 +31,15 @@ const SCHEMA: &str = "
     CREATE INDEX item_by_list ON item (list_id, position);";
 const INSERT: &str = "INSERT INTO item VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
 const COLUMNS: [&str; 8] = ["new", "list", "title", "note", "due", "done", "new", "created"];
-/// Of the import that one transaction makes.
+/// The rows of the import that one transaction makes.
 const LOAD_ROWS: usize = 10_000;
 
-/// Where the rows of a query are to be.
+/// The place to which the rows of a query go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowsDestination {
-    /// Where SQLite is.
+    /// The place where SQLite runs.
     Here,
-    /// In a tab, which asks somebody else.
+    /// A tab, which calls a worker.
     InTab,
 }
 
@@ -49,20 +49,20 @@ pub(super) struct ItemsTable {
     pub(super) rows: i64,
 }
 
-/// Begins to track the items, with the rows that there are.
+/// Starts to track the items, including the existing rows.
 pub(super) fn track(path: &Path) -> anyhow::Result<()> {
     let replica = Replica::prepare(path)?;
     replica.track(&["item".to_owned()])?;
     remove_wal(replica.connection())
 }
 
-/// Leaves one file, which nobody has to recover.
+/// Leaves one file, which needs no recovery.
 fn remove_wal(db: &Connection) -> anyhow::Result<()> {
     db.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())).context("journal_mode")
 }
 
 impl ItemsTable {
-    /// A file with them.
+    /// Creates a file with the items.
     pub(super) fn make(self, path: &Path) -> anyhow::Result<()> {
         let db = Connection::open(path)?;
         db.execute_batch(&format!("PRAGMA page_size = {PAGE_BYTES};{SCHEMA}"))?;
@@ -122,7 +122,7 @@ impl ItemsTable {
         }
     }
 
-    /// One for each step.
+    /// Returns one heading for each step.
     pub(super) fn headings(self, name: &str, heard: RowsDestination) -> Vec<TableHeading> {
         let rows = counted(self.rows, "item", "items");
         let heading = |step: LabStep| {
@@ -141,13 +141,14 @@ impl ItemsTable {
     }
 }
 
-/// Those that add items last, so that all else finds as many in every row.
+/// Returns the steps. Those that add items come last, so that the other steps find the same number
+/// of items in every row.
 pub(super) fn steps(heard: RowsDestination, seconds: f64) -> Vec<LabStep> {
     let step = |name: &str, operation: &str, transaction| LabStep {
         name: name.to_owned(),
         cycle: vec![operation.to_owned()],
         transaction,
-        // A browser compiles better what it has run for a while.
+        // A browser optimizes code that has run for a while.
         warmup_seconds: seconds,
         seconds,
     };
@@ -160,7 +161,7 @@ pub(super) fn steps(heard: RowsDestination, seconds: f64) -> Vec<LabStep> {
     steps
 }
 
-/// What items may have in each column, and what is searched for.
+/// Returns the values for each column of an item, and the search patterns.
 fn samples() -> Vec<(&'static str, Vec<SampleValue>)> {
     let mut random = PortableRng::new(11);
     let mut words = |count: usize| {

@@ -1,4 +1,4 @@
-//! What opening an encrypted file costs: mostly what the cipher takes to make a key of a
+//! Measures the cost of opening an encrypted file, which is mostly the time to derive a key from a
 //! passphrase.
 
 use std::io::Read;
@@ -15,7 +15,7 @@ use crate::suite::{BenchCase, BenchSection};
 
 pub(crate) const NONE: &str = "none";
 
-/// What opens a file.
+/// The secret that opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpeningSecret {
     None,
@@ -23,10 +23,10 @@ enum OpeningSecret {
     Passphrase,
 }
 
-/// Ciphers that make a key of whatever they are given.
+/// The ciphers that derive a key from any input.
 const WITHOUT_RAW_KEYS: [&str; 3] = ["aes256cbc", "aes128cbc", "rc4"];
 
-/// A small file for each cipher and each kind of secret, in `folder`.
+/// Returns a section with a small file for each cipher and each kind of secret, in `folder`.
 pub(super) fn section<'a>(folder: &Path, ciphers: &[&'a str]) -> anyhow::Result<BenchSection<'a>> {
     let mut cases = Vec::new();
     for &cipher in ciphers {
@@ -98,7 +98,7 @@ fn open(path: &Path, cipher: &str, secret: OpeningSecret) -> anyhow::Result<Conn
     Ok(db)
 }
 
-/// Only a file without cipher begins as the file format says
+/// Checks that exactly a file without cipher begins like the file format specifies
 /// (<https://www.sqlite.org/fileformat.html>).
 pub(crate) fn check_header(path: &Path, cipher: &str) -> anyhow::Result<()> {
     const PLAIN: &[u8; 16] = b"SQLite format 3\0";

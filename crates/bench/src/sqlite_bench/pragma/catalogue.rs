@@ -1,13 +1,13 @@
-//! The configurations that `bench pragma` knows by name.
+//! Lists the configurations that `bench pragma` knows by name.
 
 use engine::Profile;
 
 use crate::sqlite_bench::configuration::PragmaConfiguration;
 
-/// The published configuration that the others are compared with.
+/// The published configuration with which the others are compared.
 const BASELINE: &str = "production";
 
-/// Each the baseline with one change: name, what it is for, PRAGMA, value.
+/// Configurations that are the baseline with one change: name, purpose, PRAGMA, value.
 const CHANGES: &[(&str, &str, &str, &str)] = &[
     (
         "synchronous-full",
@@ -65,7 +65,7 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// All, the baseline first, then the same again.
+/// Returns all configurations: the baseline first, then its repetition, then the others.
 pub(super) fn configurations() -> Vec<PragmaConfiguration> {
     let published = Profile::PUBLISHED.iter();
     let mut all: Vec<PragmaConfiguration> =

@@ -1,5 +1,5 @@
-//! Which figures of one size make its matrix: the published operations, the published configurations
-//! in the published order, then what shows chance, then the others.
+//! Selects the figures of one size for its matrix: the published operations; the published
+//! configurations in the published order, then the baseline's repetition, then the others.
 
 use engine::Profile;
 
@@ -10,11 +10,11 @@ use crate::sqlite_bench::message::MailboxTable;
 use crate::sqlite_bench::message_fixture::SETUP;
 use crate::suite::ResultTable;
 
-/// Over a column, and the operation that it shows.
+/// The headings of the columns, with the operations that they show.
 const COLUMNS: [(&str, &str); 4] =
     [("insert", "insert"), ("select", "list"), ("update", "update"), ("set-up", SETUP)];
 
-/// Names in the order in which a matrix has them.
+/// Returns the names in the order of a matrix.
 pub(super) fn order(all: &[PragmaConfiguration]) -> Vec<String> {
     let is_published = |one: &&PragmaConfiguration| {
         Profile::PUBLISHED.iter().any(|profile| profile.name == one.name)
@@ -23,7 +23,8 @@ pub(super) fn order(all: &[PragmaConfiguration]) -> Vec<String> {
     published.into_iter().chain(others).map(|one| one.name.clone()).collect()
 }
 
-/// `None` if none of its operations was measured. A name without a file was not measured.
+/// Returns the matrix, or `None` if none of its operations was measured. A name without a file was
+/// not measured.
 pub(super) fn for_configurations(
     mailbox: &MailboxTable,
     order: &[String],

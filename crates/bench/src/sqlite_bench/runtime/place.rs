@@ -1,4 +1,4 @@
-//! Where the drivers are, whether they were set up, and what that takes.
+//! Finds the folders of the drivers, checks whether they were set up, and sets them up.
 
 use std::error::Error;
 use std::fmt;
@@ -12,14 +12,14 @@ use crate::competitors::{self, shipped};
 use crate::sqlite_bench::driver::LabDrivers;
 use crate::sqlite_bench::runtime::{CompetitorFilter, CompetitorKind, CompetitorSearch, LabDriver};
 
-/// What setting the shipped drivers up takes, measured: four releases of Node, two libraries
-/// compiled for each, and an environment of Python.
+/// The measured cost of setting up the shipped drivers: four releases of Node, two libraries
+/// compiled for each, and a Python environment.
 const COST: &str = "1 GB of disk space and 15 minutes on two cores";
 
-/// What builds the drivers.
+/// The command that builds the drivers.
 pub(crate) const SETUP: &str = "warren bench runtime --setup";
 
-/// A folder with drivers, and one for what is built of them.
+/// A folder with drivers, and a folder for their builds.
 #[derive(Clone, Debug)]
 pub struct DriverFolders {
     pub(super) drivers: PathBuf,
@@ -28,12 +28,13 @@ pub struct DriverFolders {
 }
 
 impl DriverFolders {
-    /// `bench/competitors` of a repository, or a folder like it; `target/competitors` is beside it.
+    /// Returns the folders for `bench/competitors` of a repository, or a folder like it; the
+    /// builds go into the repository's `target/competitors`.
     pub fn in_repository(drivers: PathBuf) -> Self {
         Self { target: competitors::target(&drivers), drivers, is_shipped: false }
     }
 
-    /// The drivers that are in this program, written out below a folder for what may be made again.
+    /// Writes the drivers that this program contains into a cache folder, and returns the folders.
     pub fn shipped(cache: &Path) -> anyhow::Result<Self> {
         let competitors = cache.join("competitors");
         let drivers = shipped::write_out(&competitors)?;
@@ -45,12 +46,14 @@ impl DriverFolders {
         let found = find(self, MissingPolicy::Build, bar);
         bar.finish_and_clear();
         let missing = MissingTools::here().filter(|_| !found.absent.is_empty());
-        // Also if some are absent: why, was said, and who goes on knows it.
+        // The marker is set even if some drivers are absent: the user has seen the reasons and may
+        // continue without them.
         self.mark().set()?;
         Ok(LabDrivers::new(found, missing))
     }
 
-    /// What was never set up here; `None` if [`DriverFolders::set_up`] has done what it could.
+    /// Returns the drivers that were never set up here; `None` if there are none, or if
+    /// [`DriverFolders::set_up`] has tried.
     pub fn not_set_up(&self, bar: &ProgressBar) -> anyhow::Result<Option<NotSetUp>> {
         if self.mark().is_set()? {
             return Ok(None);
@@ -76,8 +79,8 @@ impl DriverFolders {
     }
 }
 
-/// Drivers that somebody has to set up first: it takes too long, and fetches too much, to be done
-/// unasked.
+/// Drivers that a user has to set up first: this takes too long, and downloads too much, to happen
+/// without asking.
 #[derive(Clone, Debug)]
 pub struct NotSetUp {
     drivers: Vec<String>,
@@ -88,7 +91,8 @@ pub struct NotSetUp {
 }
 
 impl NotSetUp {
-    /// For people who may be asked: what there is to set up, where it goes, what it needs.
+    /// Returns lines for people who may be asked: which drivers are missing, where they would be
+    /// installed, and the cost.
     pub fn lines(&self) -> Vec<String> {
         let takes = self.cost.map(|cost| format!(", which needs about {cost}"));
         let lines = [
@@ -112,7 +116,7 @@ impl fmt::Display for NotSetUp {
 
 impl Error for NotSetUp {}
 
-/// `a on node 18, 20`: what is the same for several is said once.
+/// Formats drivers by library, each library once: `a on node 18, 20`.
 fn by_library(drivers: &[String]) -> String {
     let mut said: Vec<String> = Vec::new();
     let mut last = "";

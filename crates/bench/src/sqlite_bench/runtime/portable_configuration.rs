@@ -1,7 +1,8 @@
-//! Configurations that mean the same to every library.
+//! Completes configurations so that they mean the same to every library.
 //!
-//! Libraries compile SQLite with other defaults: whether a commit is flushed, how large the cache
-//! is. What a configuration leaves open would compare these, so it is set to what it is here.
+//! Libraries compile SQLite with different defaults, such as whether a commit is flushed or how
+//! large the cache is. A setting that a configuration leaves open would compare these, so it is
+//! set to its value here.
 
 use std::path::Path;
 
@@ -13,9 +14,9 @@ use crate::sqlite_bench::execute_plan::{open, read_setting};
 use crate::sqlite_bench::message::{BodyLayout, CipherAndKey, MailboxTable};
 use crate::sqlite_bench::plan::LabPlan;
 
-/// What builds have different defaults of, and the measured work depends on. `temp_store` is not
-/// among them: its default has one number and several meanings, but nothing here needs temporary
-/// files.
+/// The PRAGMAs that have different defaults in different builds, and on which the measured work
+/// depends. `temp_store` is not among them: its default has one number and several meanings, but
+/// no work here needs temporary files.
 const OPEN: [&str; 8] = [
     "busy_timeout",
     "cache_size",
@@ -27,17 +28,17 @@ const OPEN: [&str; 8] = [
     "wal_autocheckpoint",
 ];
 
-/// A configuration that leaves nothing open, and what SQLite answers to its PRAGMAs here.
+/// A configuration that leaves no setting open, and the values that SQLite returns for it here.
 pub(super) struct PortableConfiguration {
     pub(super) configuration: PragmaConfiguration,
     pub(super) configured: EffectiveConfiguration,
-    /// Opens a small file, and does nothing with it.
+    /// A plan that opens a small file and does nothing else.
     plan: LabPlan,
     _scratch: TempDir,
 }
 
 impl PortableConfiguration {
-    /// As it comes out here, on a file in `folder`.
+    /// Completes a configuration with the values of this build, on a file in `folder`.
     pub(super) fn of(
         configuration: &PragmaConfiguration,
         encryption: &CipherAndKey,
@@ -64,7 +65,7 @@ impl PortableConfiguration {
         Ok(Self { configuration, configured, plan, _scratch: scratch })
     }
 
-    /// Whether the driver can work like this at all.
+    /// Checks whether the driver supports this configuration at all.
     pub(super) fn try_on(&self, driver: &LabDriver) -> anyhow::Result<()> {
         self.configured.check(&driver.run(&self.plan)?.settings)
     }

@@ -1,4 +1,4 @@
-//! Drivers against Format 12, and reports of drivers that do it well and badly.
+//! Tests drivers against Format 12, and reports of drivers that work well and badly.
 
 mod drivers;
 mod reports;

@@ -1,9 +1,9 @@
-//! What a library's version does, told from what its runtime's version does: the same library on
-//! several releases of Node, in a table of its own.
+//! Separates the effect of a library's version from that of its runtime's version: the same
+//! library on several releases of Node, in a separate table.
 //!
-//! Nothing is measured again: the rounds of the table with all drivers are compared with another
-//! baseline, and by processor time. All these rows do the same reads and writes, and what else the
-//! machine does changes that time little.
+//! This needs no further measurement: the rounds of the table with all drivers are compared with
+//! another baseline, and by processor time. All these rows do the same reads and writes, and other
+//! work of the machine changes that time little.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,18 @@ use crate::measure::{CPU_US, Distribution};
 use crate::sqlite_bench::plan::LabDriverInfo;
 use crate::suite::{ResultRow, ResultTable, ratios};
 
-/// What the published page calls the fastest.
+/// The runtime that is the fastest on the published page.
 const PUBLISHED_RUNTIME: &str = "node v20.";
 
-/// Of the drivers of one library that are there in several versions or on several runtimes; the
-/// first is the baseline. `None` if there is no such library.
+/// Returns the drivers of the first library that has one version on several runtimes; the first
+/// driver is the baseline. `None` if there is no such library.
 pub(super) fn of_one_library<'a>(
     drivers: impl Iterator<Item = &'a LabDriverInfo>,
 ) -> Option<Vec<String>> {
     let mut drivers: Vec<&LabDriverInfo> = drivers.collect();
     let all = drivers.clone();
-    // A library that is part of its runtime has one version on each, and nothing can be told apart.
+    // A library that is part of its runtime has one version on each, so the effects cannot be
+    // separated.
     let runs_twice = |one: &LabDriverInfo| {
         let same = |other: &&&LabDriverInfo| {
             (&other.driver, &other.version) == (&one.driver, &one.version)
@@ -40,11 +41,11 @@ pub(super) fn of_one_library<'a>(
     Some(drivers.into_iter().map(ToString::to_string).collect())
 }
 
-/// The rows of these names, compared with the first of them. `None` if there are not two.
+/// Returns the rows of these names, compared with the first of them. `None` if there are not two.
 pub(super) fn table(all: &ResultTable, names: &[String]) -> Option<ResultTable> {
     let row = |name: &String| {
         let row = all.rows.iter().find(|row| row.name == *name)?;
-        // Operations in a second of processor time.
+        // The rates are operations per second of processor time.
         let rates: Vec<f64> = row.metrics.get(CPU_US)?.samples.iter().map(|us| 1e6 / us).collect();
         Some((row, rates))
     };
@@ -115,7 +116,7 @@ mod tests {
         let case = |name: &str, rate: u32| {
             BenchCase::new(name, move |_| {
                 let mut sample = RoundSample::new(rate.into(), Duration::from_secs(1));
-                // The less work was done, the less of the time was the processor's.
+                // A slower case also uses less processor time in total.
                 sample.metrics.push((CPU_US, 4_000.0 / f64::from(rate).sqrt()));
                 Ok(sample)
             })

@@ -1,5 +1,5 @@
-//! Messages of all sizes come and go in waves: what `auto_vacuum` costs meanwhile, and what file it
-//! leaves.
+//! Measures waves of deletes and inserts of messages of all sizes: the cost of `auto_vacuum`
+//! during the waves, and the file that it leaves.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,15 +19,16 @@ use crate::suite::{BenchCase, BenchSection};
 
 /// Bytes of bodies: from a note to a message with a picture, 11 KB on average.
 const SIZES: [i64; 8] = [200, 500, 1_000, 2_000, 3_500, 8_000, 16_000, 60_000];
-/// So many are deleted, then as many inserted.
+/// The number of messages that a wave deletes and then inserts.
 const WAVE: usize = 100;
 /// Operations of a transaction.
 const TRANSACTION: usize = 10;
-/// Of `auto_vacuum = INCREMENTAL`: at the end of each wave. A tenth of what a wave deletes.
+/// The pages that `auto_vacuum = INCREMENTAL` returns at the end of each wave: a tenth of the
+/// pages that a wave deletes.
 const PAGES_GIVEN_BACK: u32 = 30;
 const INSERT: &str = "INSERT INTO message VALUES (?, ?, randomblob(?))";
 
-/// The production set with each `auto_vacuum`, NONE first.
+/// Returns the production set with each `auto_vacuum`, NONE first.
 pub(super) fn configurations() -> anyhow::Result<Vec<PragmaConfiguration>> {
     let production = Profile::by_name("production").context("there is no profile `production`")?;
     let production = PragmaConfiguration::from_profile(production);
@@ -41,7 +42,7 @@ pub(super) fn configurations() -> anyhow::Result<Vec<PragmaConfiguration>> {
     ])
 }
 
-/// What three files need, with what the waves add.
+/// Returns the disk space of three files with the additions of the waves.
 pub(super) fn disk_bytes(rows: i64) -> u64 {
     const MESSAGE_BYTES: u64 = 16_384;
     const WAL_BYTES: u64 = 64 << 20;
@@ -154,9 +155,9 @@ fn plan(
     }
 }
 
-/// The file as it was left: its size, how much of it is free, and how often, in the order of the
-/// rows, a page lies before the one that is read before it: never in a new file, half of the time by
-/// chance.
+/// Returns metrics of the file after the waves: its size, its share of free pages, and how often,
+/// in the order of the rows, a page is located before the page that is read before it: never in a
+/// new file, half of the time by chance.
 fn state(path: &Path) -> anyhow::Result<[(&'static str, f64); 3]> {
     let db = Connection::open(path)?;
     let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, f64>(0)).context("the file");
@@ -201,7 +202,8 @@ mod tests {
             assert!(free.abs() < f64::EPSILON, "{free} %");
             out_of_order > 0.0
         }));
-        // A run may end where a wave of inserts has just filled what the deletes had left.
+        // A run may end when a wave of inserts has just filled the space that the deletes had
+        // left.
         for index in [0, 1] {
             assert!(longer_each_time(first).any(|duration| {
                 let (free, out_of_order) = left(index, duration);

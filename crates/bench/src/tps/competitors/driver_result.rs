@@ -1,4 +1,4 @@
-//! What a driver says: the answers of `docs/reference/formats/7-competitor-drivers.md`.
+//! Defines the answers of a driver: those of `docs/reference/formats/7-competitor-drivers.md`.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,26 +10,26 @@ use super::plan::TpsDriverPlan;
 use crate::measure::{LatencyStats, RoundSample};
 use crate::tps::competitors::plan::TpsDriverPragmas;
 
-/// Who drives what.
+/// The identification of a driver.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(in crate::tps) struct TpsDriverInfo {
-    /// The library.
+    /// The name of the library.
     pub(in crate::tps) driver: String,
     pub(in crate::tps) version: String,
-    /// SQLite's version.
+    /// The version of SQLite.
     pub(in crate::tps) sqlite: String,
-    /// What runs the library: compiler or interpreter, with its version.
+    /// The compiler or interpreter of the library, with its version.
     pub(in crate::tps) runtime: String,
-    /// Whether many callers wait at once, or one caller works.
+    /// Whether many callers wait at the same time, or one caller does all the work.
     pub(in crate::tps) concurrent: bool,
 }
 
-/// What a driver measured.
+/// The measurements of a driver.
 #[derive(Clone, Debug, Deserialize)]
 pub(in crate::tps) struct TpsDriverResult {
     #[serde(flatten)]
     pub(in crate::tps) about: TpsDriverInfo,
-    /// Whose commit returned in the measured time.
+    /// The transactions whose commit returned within the measured time.
     pub(in crate::tps) transactions: u64,
     pub(in crate::tps) seconds: f64,
     pub(in crate::tps) latency_us: LatencyPercentiles,
@@ -45,7 +45,7 @@ pub(in crate::tps) struct LatencyPercentiles {
 }
 
 impl TpsDriverResult {
-    /// Was it the work of the plan, with the plan's durability?
+    /// Checks that the driver did the work of the plan, with the plan's durability.
     pub(super) fn check(&self, plan: &TpsDriverPlan<'_>) -> anyhow::Result<()> {
         let expected = plan.settings();
         ensure!(
@@ -54,7 +54,8 @@ impl TpsDriverResult {
             self.settings
         );
         ensure!(self.transactions > 0, "no transaction was completed");
-        // Half leaves room for how a driver cuts its time; less would be another measurement.
+        // Half leaves a margin for how a driver measures its time; less would be another
+        // measurement.
         let is_long_enough = self.seconds.is_finite() && self.seconds >= plan.seconds / 2.0;
         ensure!(
             is_long_enough,
@@ -74,7 +75,7 @@ impl TpsDriverResult {
     }
 }
 
-/// As a row of a table is called.
+/// Formats the name of the driver's row in a table.
 impl fmt::Display for TpsDriverInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let callers = if self.concurrent { "" } else { ", one caller" };

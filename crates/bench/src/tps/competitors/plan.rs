@@ -1,17 +1,17 @@
-//! What a driver is asked to do: the plan of `docs/reference/formats/7-competitor-drivers.md`.
+//! Defines the plan for a driver: that of `docs/reference/formats/7-competitor-drivers.md`.
 
 use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Callers of a driver, as published.
+/// The number of a driver's callers, as published.
 const CONCURRENCY: usize = 1_000;
 
-/// Enough for statements to be prepared and the hot pages to be read.
+/// The warm-up, which is long enough to prepare the statements and to read the hot pages.
 const WARMUP_SECONDS: f64 = 0.3;
 
-/// One run of a driver.
+/// The plan for one run of a driver.
 #[derive(Clone, Debug, Serialize)]
 pub(in crate::tps) struct TpsDriverPlan<'a> {
     pub(in crate::tps) database: &'a Path,
@@ -24,13 +24,13 @@ pub(in crate::tps) struct TpsDriverPlan<'a> {
     pub(in crate::tps) reads: usize,
 }
 
-/// `PRAGMA synchronous`, of the levels that make a difference in WAL mode.
+/// A level of `PRAGMA synchronous` that makes a difference in WAL mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(in crate::tps) enum SynchronousLevel {
     /// A commit survives a crash of the program.
     Normal,
-    /// And of the machine.
+    /// A commit survives a crash of the program and of the machine.
     Full,
 }
 
@@ -49,12 +49,12 @@ impl<'a> TpsDriverPlan<'a> {
         }
     }
 
-    /// With the warm-up.
+    /// Returns the duration including the warm-up.
     pub(super) fn duration(&self) -> Duration {
         Duration::from_secs_f64(self.warmup_seconds + self.seconds)
     }
 
-    /// What SQLite must answer on the connection that writes.
+    /// Returns the settings that SQLite must report on the connection that writes.
     pub(super) fn settings(&self) -> TpsDriverPragmas {
         TpsDriverPragmas {
             journal_mode: "wal".to_owned(),
@@ -67,7 +67,8 @@ impl<'a> TpsDriverPlan<'a> {
     }
 }
 
-/// As SQLite answers the PRAGMAs of these names, on the connection that writes.
+/// The settings as SQLite returns them for the PRAGMAs of these names, on the connection that
+/// writes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(in crate::tps) struct TpsDriverPragmas {
     pub(in crate::tps) journal_mode: String,
@@ -75,15 +76,15 @@ pub(in crate::tps) struct TpsDriverPragmas {
     pub(in crate::tps) cache_size: i64,
 }
 
-/// What the competitors of one table do.
+/// The workload of the competitors in one table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompetitorWorkload<'a> {
-    /// In WAL mode, with the accounts in it.
+    /// The database, in WAL mode and with the accounts in it.
     pub(crate) database: &'a Path,
-    /// What [`write_pairs`] wrote.
+    /// The file that [`write_pairs`] wrote.
     pub(crate) pairs: &'a Path,
     pub(crate) cache_kib: u32,
     pub(crate) synchronous: SynchronousLevel,
-    /// How often a caller reads the credit's balance before its transaction.
+    /// The number of times that a caller reads the credit's balance before its transaction.
     pub(crate) reads: usize,
 }

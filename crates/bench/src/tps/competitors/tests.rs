@@ -1,4 +1,4 @@
-//! The harness against drivers that are shell scripts, and one that cargo builds.
+//! Tests the harness with drivers that are shell scripts, and with one that cargo builds.
 
 use std::fs;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ fn answer() -> Value {
     Value::Object(answer)
 }
 
-/// A driver that says who it is, and does `run` with a plan.
+/// Returns a driver that identifies itself and runs `run` with a plan.
 fn fake(folder: &Path, run: &str) -> TpsDriver {
     let script = folder.join("driver.sh");
     let about = about();
@@ -48,7 +48,7 @@ fn fake(folder: &Path, run: &str) -> TpsDriver {
         .unwrap()
 }
 
-/// The error of a run of a driver that does this.
+/// Returns the error of a driver that runs this script.
 fn error_of(run: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let plan = TpsDriverPlan::new(workload(), Duration::from_secs(2));
@@ -126,7 +126,7 @@ fn pairs_are_little_endian_numbers() {
     assert!(rest.is_empty() && written.eq(pairs.iter().flat_map(|pair| [pair.credit, pair.debit])));
 }
 
-/// A driver of Rust without dependencies, that says what `about` must.
+/// Writes a Rust driver without dependencies, with this main program.
 fn write_rust_driver(folder: &Path, name: &str, main: &str) {
     let package = format!("name = \"competitor-{name}\"\nversion = \"0.1.0\"\n");
     fs::create_dir_all(folder.join(name).join("src")).unwrap();

@@ -1,22 +1,22 @@
-//! How a PostgreSQL is set up.
+//! Defines the settings of PostgreSQL's cases.
 
 use std::time::Duration;
 
-/// How the transactions are run.
+/// The settings of a case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PostgresSetting {
-    /// Between one statement and the next, as the network would take.
+    /// The pause between one statement and the next, which stands for the network.
     pub(super) delay: Duration,
     pub(super) isolation: IsolationLevel,
-    /// A third statement, after another delay.
+    /// Whether a third statement follows, after another pause.
     pub(super) extra_query: bool,
-    /// Whether a commit waits for the disk. PostgreSQL's default is that it does; without, a crash
-    /// loses the last commits and nothing else, as with SQLite's `synchronous = NORMAL`.
+    /// Whether a commit waits for the disk, which is PostgreSQL's default. Without, a crash loses
+    /// only the last commits, like with SQLite's `synchronous = NORMAL`.
     pub(super) synchronous_commit: bool,
 }
 
 impl PostgresSetting {
-    /// What distinguishes it, for the name of a row.
+    /// Returns the distinguishing settings, for the name of a row.
     pub(crate) fn name(self) -> String {
         let mut name = format!("{} ms", self.delay.as_millis());
         if self.isolation == IsolationLevel::Serializable {

@@ -1,4 +1,4 @@
-//! With a real server: PostgreSQL missing is a failure, `make test` installs it.
+//! Tests with a real server. A missing PostgreSQL is a failure, because `make test` installs it.
 
 use std::net::TcpStream;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn loaded(folder: &TempDir) -> BenchPostgres {
     postgres
 }
 
-/// Transactions that do not meet: neighbours of one transaction are far from those of the next.
+/// Returns transactions that do not conflict: the accounts of one are far from those of the next.
 fn apart(index: usize) -> TransferPair {
     let debit = i64::try_from(index).unwrap() * 100 % (ROWS - 1) + 1;
     TransferPair { debit, credit: debit + 1 }
@@ -28,8 +28,8 @@ fn metrics(sample: &RoundSample) -> (f64, f64) {
     (metric("retries"), metric("deadlocks"))
 }
 
-/// Runs longer each time until there is enough to see: a deadlock is found after `deadlock_timeout`, a
-/// second, and a busy disk may take as long for a commit.
+/// Runs longer each time until the result is sufficient: a deadlock is found after
+/// `deadlock_timeout`, a second, and a busy disk may take as long for a commit.
 fn run_until(
     postgres: &BenchPostgres,
     setting: PostgresSetting,
@@ -57,7 +57,7 @@ fn every_setting_commits_whole_transactions() {
             if setting.isolation == IsolationLevel::ReadCommitted {
                 assert_eq!(metrics(&sample), (0.0, 0.0), "{setting:?}");
             }
-            // Eight connections, each with a transaction in so many milliseconds or more.
+            // The rate is limited: eight connections each have one transaction per these delays.
             let delays = setting.delay * if setting.extra_query { 2 } else { 1 };
             assert!(sample.rate() <= 8.0 / delays.as_secs_f64(), "{setting:?}: {sample:?}");
             check_sum(&postgres, ROWS).unwrap();

@@ -1,17 +1,17 @@
-//! The published transaction, run by many callers over a pool of few connections.
+//! Runs the published transaction with many callers over a pool of few connections.
 //!
 //! ```text
 //! BEGIN, debit │ delay │ credit │ [delay │ extra query] │ COMMIT
 //! ```
 //!
-//! `BEGIN` travels with the first statement, as the original's driver sends it. What PostgreSQL
-//! ends for a conflict (40001) or a deadlock (40P01) is run again until it succeeds: with other
-//! accounts the work would be another.
+//! `BEGIN` travels with the first statement, like the original's driver sends it. A transaction
+//! that PostgreSQL aborts because of a conflict (40001) or a deadlock (40P01) runs again until it
+//! succeeds: with other accounts the work would be different.
 //!
 //! # Invariants
-//! - Counted is what committed within the time. What is under way at the end is finished or given
-//!   up, and not counted.
-//! - A connection goes back to the pool outside a transaction.
+//! - Only transactions that commit within the time count. Those under way at the end are finished
+//!   or abandoned, and do not count.
+//! - A connection returns to the pool outside a transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,13 +32,13 @@ use crate::tps::accounts::{AMOUNT, TransferPair};
 const DEBIT_SQL: &str = "UPDATE account SET balance = balance - $1 WHERE id = $2";
 const CREDIT_SQL: &str = "UPDATE account SET balance = balance + $1 WHERE id = $2";
 const BALANCE_SQL: &str = "SELECT balance FROM account WHERE id = $1";
-/// As published.
+/// The number of connections, as published.
 const CONNECTIONS_COUNT: usize = 8;
-/// Eight for each connection, so that none waits for a caller. The original starts all its
-/// transactions at once; they wait for a connection as these do.
+/// The number of callers: eight for each connection, so that no connection waits for a caller. The
+/// original starts all its transactions at once; they wait for a connection like these callers do.
 const CALLERS_COUNT: usize = 64;
 
-/// Runs transactions for `duration`; `pair` gives the accounts of each by its number.
+/// Runs transactions for `duration`; `pair` returns the accounts of each by its number.
 pub(super) async fn run(
     config: &Config,
     setting: PostgresSetting,
@@ -87,7 +87,7 @@ async fn open_pool(config: &Config, setting: PostgresSetting) -> anyhow::Result<
     Ok(pool)
 }
 
-/// What the callers of one round share.
+/// The state that the callers of one round share.
 struct TransferRound<P> {
     pool: Pool,
     setting: PostgresSetting,
@@ -103,7 +103,7 @@ async fn call<P: Fn(usize) -> TransferPair>(
     let mut stats = TransferStats::new();
     loop {
         let pair = (round.pair)(round.next.fetch_add(1, Ordering::Relaxed));
-        // A caller waits for a connection too, for locks and for the retries.
+        // The wait includes the waits for a connection and for locks, and the retries.
         let start = now();
         loop {
             match round.attempt(pair).await? {
@@ -121,17 +121,18 @@ async fn call<P: Fn(usize) -> TransferPair>(
     }
 }
 
-/// What became of one try.
+/// The outcome of one attempt.
 enum TransferOutcome {
     Committed,
     Conflict,
     Deadlock,
-    /// For this round, whatever it was.
+    /// The round has ended, whatever the outcome of the attempt.
     TooLate,
 }
 
 impl<P> TransferRound<P> {
-    /// Takes a connection, and leaves it to the next caller whatever happens.
+    /// Runs one attempt on a connection from the pool, which is usable for the next caller in any
+    /// case.
     async fn attempt(&self, pair: TransferPair) -> anyhow::Result<TransferOutcome> {
         let client = self.pool.get().await.context("cannot get a connection from the pool")?;
         if now() >= self.end {
@@ -178,14 +179,14 @@ impl<P> TransferRound<P> {
     }
 
     async fn delay(&self) {
-        // The timer counts in milliseconds and would round up to one.
+        // The timer counts in milliseconds and would round zero up to one.
         if !self.setting.delay.is_zero() {
             tokio::time::sleep(self.setting.delay).await;
         }
     }
 }
 
-/// Prepared once on each connection.
+/// The statements, which are prepared once on each connection.
 struct PostgresTransferStatements {
     balance: Statement,
     credit: Statement,
@@ -202,7 +203,7 @@ impl PostgresTransferStatements {
     }
 }
 
-/// What one caller did, or all.
+/// The results of one caller, or of all.
 struct TransferStats {
     transactions: u64,
     retries: u64,

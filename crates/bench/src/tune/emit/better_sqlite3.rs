@@ -1,4 +1,5 @@
-//! For Node's better-sqlite3, and better-sqlite3-multiple-ciphers, which is called alike.
+//! Writes settings for Node's better-sqlite3, and better-sqlite3-multiple-ciphers, which is called
+//! in the same way.
 
 use super::check;
 use super::recipe::PragmaRecipe;

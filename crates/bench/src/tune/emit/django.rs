@@ -1,7 +1,8 @@
-//! For Django from 5.1 on, which brought `init_command` and `transaction_mode` for SQLite.
+//! Writes settings for Django from 5.1 on, which introduced `init_command` and `transaction_mode`
+//! for SQLite.
 //!
-//! Django sets `foreign_keys` by itself; saying it again does no harm. With the transaction mode, a
-//! transaction that will write waits for its turn at its begin, where waiting is possible.
+//! Django sets `foreign_keys` itself; setting it again does no harm. With the transaction mode, a
+//! transaction that will write waits for the lock when it begins, where waiting is possible.
 
 use super::python;
 use super::recipe::PragmaRecipe;

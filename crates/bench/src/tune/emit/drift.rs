@@ -1,4 +1,4 @@
-//! For drift, with the `sqlite3` package under it: for Dart and Flutter.
+//! Writes settings for drift, on top of the `sqlite3` package: for Dart and Flutter.
 
 use super::check;
 use super::recipe::PragmaRecipe;

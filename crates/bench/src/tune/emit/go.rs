@@ -1,5 +1,6 @@
-//! For Go's `database/sql` with modernc.org/sqlite, whose data source name carries PRAGMAs to each
-//! connection of the pool: one that is executed reaches a single connection, and is lost with it.
+//! Writes settings for Go's `database/sql` with modernc.org/sqlite. Its data source name carries
+//! PRAGMAs to each connection of the pool: an executed PRAGMA reaches only a single connection,
+//! and is lost with it.
 
 use super::check;
 use super::recipe::PragmaRecipe;

@@ -1,7 +1,7 @@
-//! For Java's JDBC with sqlite-jdbc of xerial.
+//! Writes settings for Java's JDBC with sqlite-jdbc of xerial.
 //!
-//! Its `SQLiteConfig` knows some PRAGMAs, and none of others, such as `wal_autocheckpoint`; it sets them in an
-//! order of its own. So a connection is given them as statements, which a pool can do, too.
+//! Its `SQLiteConfig` lacks some PRAGMAs, such as `wal_autocheckpoint`, and sets the others in its
+//! own order. Therefore the settings are statements, which a pool supports, too.
 
 use super::check;
 use super::recipe::PragmaRecipe;
@@ -38,7 +38,7 @@ final class Database {{
     )
 }
 
-/// Java allows none after the last argument.
+/// Removes the last comma, because Java allows none after the last argument.
 fn without_last_comma(lines: &str) -> String {
     lines.strip_suffix(",\n").map_or_else(String::new, |lines| format!("{lines}\n"))
 }

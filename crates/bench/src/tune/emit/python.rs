@@ -1,5 +1,5 @@
-//! For Python's own `sqlite3`, and modules that are called like it. Frameworks on top of it print
-//! their settings with the same lines.
+//! Writes settings for Python's own `sqlite3`, and for modules that are called like it. Frameworks
+//! on top of it print their settings with the same lines.
 
 use super::check;
 use super::recipe::PragmaRecipe;
@@ -25,7 +25,8 @@ pub(super) fn check() -> String {
     check_with("python", "db", "db.cursor()")
 }
 
-/// With what the function takes, and how that gives a cursor.
+/// Returns the snippet for a framework; `argument` is its parameter, and `cursor` the expression
+/// for a cursor.
 pub(super) fn check_with(framework: &str, argument: &str, cursor: &str) -> String {
     let (pragmas, query) = (check::pragmas("        "), check::query("        "));
     format!(

@@ -1,4 +1,4 @@
-//! For Rust's rusqlite; the text is as rustfmt has it.
+//! Writes settings for Rust's rusqlite, formatted like rustfmt.
 
 use super::check;
 use super::recipe::PragmaRecipe;

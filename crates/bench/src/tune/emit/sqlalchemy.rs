@@ -1,5 +1,5 @@
-//! For Python's SQLAlchemy: a listener for each connection of the pool. An asynchronous engine has
-//! it on its `sync_engine`.
+//! Writes settings for Python's SQLAlchemy: a listener for each connection of the pool. An
+//! asynchronous engine has it on its `sync_engine`.
 
 use super::python;
 use super::recipe::PragmaRecipe;

@@ -1,4 +1,4 @@
-//! What tune found, for the terminal.
+//! Formats the result of `warren tune` for the terminal.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::tune::settings::{PowerLossSafety, PragmaValue};
 
 const WIDTH_MAX: usize = 100;
 const GAP: &str = "  ";
-/// Between words that stay on one line.
+/// The character between words that stay on one line.
 const TIED: char = '\u{1}';
 
 impl fmt::Display for TuneReport {
@@ -57,7 +57,7 @@ impl TuneReport {
         lines
     }
 
-    /// Those that differ in anything.
+    /// Returns the rows of settings that differ in any phase.
     fn differing(&self) -> Vec<Vec<String>> {
         let mut rows = vec![vec!["vs. current settings".to_owned()]];
         rows[0].extend(self.noise.iter().map(|one| one.phase.clone()));
@@ -73,7 +73,7 @@ impl TuneReport {
         if rows.len() == 1 { Vec::new() } else { rows }
     }
 
-    /// What the settings cost that make something faster.
+    /// Returns the costs of the settings that make any phase faster.
     fn costs(&self) -> Vec<String> {
         let is_faster = |one: &PhaseComparison| one.difference.verdict == DifferenceVerdict::Faster;
         let faster = self
@@ -165,7 +165,7 @@ impl TuneReport {
         let tried =
             self.trials.iter().filter(is_it).find(|one| one.outcome == TrialOutcome::Chosen);
         match tried {
-            // It came with another.
+            // The setting was added together with another.
             None => "required for WAL not to lose commits on power loss".to_owned(),
             Some(one) if one.safety == PowerLossSafety::MayCorrupt => {
                 format!("faster; UNSAFE: {}", one.impact)
@@ -187,7 +187,7 @@ impl TriedSetting {
         self.comparisons.iter().any(is_different)
     }
 
-    /// It was measured to say what it would gain.
+    /// Returns whether the setting was measured only to show its possible gain.
     fn is_refused(&self) -> bool {
         self.outcome == TrialOutcome::NeedsPermission
     }
@@ -214,7 +214,7 @@ impl TriedSetting {
     }
 }
 
-/// Why nothing is recommended, without denying what the table shows.
+/// Explains why no setting is recommended, without contradicting the table.
 fn no_recommendation(tried: &[TriedSetting]) -> Vec<String> {
     let allowed = || tried.iter().filter(|tried| !tried.is_refused());
     let names = |wanted: &dyn Fn(&TriedSetting) -> bool| {
@@ -262,13 +262,13 @@ fn is_different(one: &PhaseComparison) -> bool {
     matches!(one.difference.verdict, DifferenceVerdict::Faster | DifferenceVerdict::Slower)
 }
 
-/// `mix faster by 8–11 %, reads no difference found`.
+/// Formats comparisons: `mix faster by 8–11 %, reads no difference found`.
 fn describe_comparisons(comparisons: &[PhaseComparison]) -> String {
     let parts = comparisons.iter().map(|one| format!("{} {}", one.phase, one.difference.text));
     parts.collect::<Vec<_>>().join(", ")
 }
 
-/// Columns as wide as their widest cell.
+/// Aligns the columns, each as wide as its widest cell.
 fn table(rows: &[Vec<String>]) -> Vec<String> {
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -282,7 +282,7 @@ fn table(rows: &[Vec<String>]) -> Vec<String> {
     lines.collect()
 }
 
-/// A paragraph whose further lines are indented.
+/// Returns a paragraph whose further lines are indented.
 fn hanging(label: &str, text: &str) -> Vec<String> {
     let lines = wrap(text, WIDTH_MAX - label.len());
     let lines = lines.into_iter().map(|line| line.replace(TIED, " "));
@@ -298,7 +298,7 @@ mod tests {
     use crate::confidence_interval::MedianDifference;
     use crate::measure::Distribution;
 
-    /// A setting whose phases were so many times as fast, in each round.
+    /// Returns a setting whose phases were this many times as fast in each round.
     fn tried(pragma: &'static str, phases: &[&[f64]]) -> TriedSetting {
         let comparison = |ratios: &&[f64]| PhaseComparison {
             phase: "mix".to_owned(),

@@ -1,11 +1,12 @@
-//! In which order operations are repeated.
+//! Determines the order in which operations are repeated.
 
 use crate::tune::tune_load::TuneWorkload;
 
-/// Operations of a kind, each as often as it weighs. An insert has two names: its delete's, too.
+/// Operations of one kind, each chosen in proportion to its weight. An insert has two names: its
+/// own and that of its delete.
 pub(super) struct WeightedOperations {
     all: Vec<(Vec<String>, f64)>,
-    /// What each is owed.
+    /// The claim of each operation to be chosen next.
     owed: Vec<f64>,
 }
 
@@ -19,7 +20,8 @@ impl WeightedOperations {
         self.all.is_empty()
     }
 
-    /// The one that is owed most: evenly spread, and the same each time.
+    /// Returns the operation with the largest claim, which spreads the operations evenly and is
+    /// the same each time.
     fn next(&mut self) -> Option<&[String]> {
         let total: f64 = self.all.iter().map(|(_, weight)| weight).sum();
         for (owed, (_, weight)) in self.owed.iter_mut().zip(&self.all) {
@@ -31,7 +33,8 @@ impl WeightedOperations {
     }
 }
 
-/// `R`ead, `U`pdate, `I`nsert, `D`elete of what was inserted last.
+/// Returns a workload's pattern: `R`ead, `U`pdate, `I`nsert, `D`elete of the row that was inserted
+/// last.
 fn pattern(workload: TuneWorkload) -> String {
     match workload {
         TuneWorkload::Read => {
@@ -43,10 +46,10 @@ fn pattern(workload: TuneWorkload) -> String {
     }
 }
 
-/// Times that a pattern is repeated, so that each table has its share.
+/// The number of times that a pattern is repeated, so that each table gets its share.
 const REPEATS: usize = 40;
 
-/// Everything, in the workload's proportion.
+/// Returns a cycle of all operations, in the workload's proportion.
 pub(super) fn mix(
     workload: TuneWorkload,
     reads: &mut WeightedOperations,
@@ -69,7 +72,8 @@ pub(super) fn writes(
     cycle(&"UIUD".repeat(REPEATS), &mut WeightedOperations::new(Vec::new()), updates, pairs)
 }
 
-/// What a file cannot take is left out; of the writes, the others stand in for it.
+/// Returns the cycle for a pattern. Reads that a file does not support are left out; missing
+/// writes are replaced by other writes.
 fn cycle(
     pattern: &str,
     reads: &mut WeightedOperations,

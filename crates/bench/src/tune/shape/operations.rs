@@ -1,6 +1,7 @@
-//! What can be done to one table, in SQL.
+//! Builds the operations on one table, in SQL.
 //!
-//! Updates and inserts say `OR IGNORE`: of many values from other rows, one may meet a constraint.
+//! Updates and inserts use `OR IGNORE`: among many values from other rows, one may violate a
+//! constraint.
 
 use std::collections::BTreeMap;
 
@@ -13,29 +14,29 @@ use super::values::ValueSample;
 use crate::sqlite_bench::{LabStatement, SampleValue};
 use crate::tune::tune_load::statement;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperationKind {
     Point,
     Lookup,
     Scan,
     Update,
-    /// With the delete of what it inserted.
+    /// An insert, together with the delete of the inserted row.
     Insert,
 }
 
-/// One thing to do.
+/// An operation on a table.
 #[derive(Clone, Debug)]
 pub(super) struct TableOperation {
     pub(super) kind: OperationKind,
-    /// What it is, for notes.
+    /// The description, for notes.
     pub(super) about: String,
-    /// By their names; of an insert, its delete is the second.
+    /// The statements by name; for an insert, the delete is the second.
     pub(super) statements: Vec<(String, Vec<LabStatement>)>,
-    /// Of an insert: counts what was inserted, and deletes it.
+    /// The query that counts inserted rows, for an insert; `clean` deletes them.
     pub(super) count: Option<String>,
     pub(super) clean: Option<String>,
-    /// Of what is done with the table.
+    /// The operation's share of the work on the table.
     pub(super) share: f64,
 }
 
@@ -45,16 +46,18 @@ impl TableOperation {
     }
 }
 
-/// Of the reads of a table, half find a row by its key, a fifth are scans.
+/// The shares of a table's reads: half find a row by its key, a fifth are scans, and the rest are
+/// lookups.
 const POINT_SHARE: f64 = 0.5;
 const SCAN_SHARE: f64 = 0.2;
 const LOOKUP_SHARE: f64 = 0.3;
-/// Rows of a scan or a lookup.
+/// The most rows of a scan or a lookup.
 const ROWS_MAX: usize = 50;
 
 type SampleValues = BTreeMap<String, Vec<SampleValue>>;
 
-/// What is worth trying. Puts the values into `samples`, under names that begin with the table's.
+/// Returns the operations to try. Adds the values to `samples`, under names that begin with the
+/// table's.
 pub(super) fn candidate_operations(
     db: &Connection,
     table: &LoadTable,
@@ -87,7 +90,7 @@ pub(super) fn candidate_operations(
     Ok(operations)
 }
 
-/// The columns whose values are bound to find rows by an index.
+/// Returns each index with the column whose values find rows through it, if it has one.
 fn lookups(table: &LoadTable) -> impl Iterator<Item = (&str, Option<&str>)> {
     let all = table.indexes.iter().filter(|index| index.origin != IndexOrigin::PrimaryKey);
     all.map(|index| {
@@ -96,7 +99,8 @@ fn lookups(table: &LoadTable) -> impl Iterator<Item = (&str, Option<&str>)> {
     })
 }
 
-/// Columns that may get another row's value: first those that no index and no other table knows.
+/// Returns the columns that may get another row's value: first those without an index or a foreign
+/// key.
 fn changeable(table: &LoadTable) -> impl Iterator<Item = &ColumnSchema> {
     let is_in = |column: &ColumnSchema, unique: bool| {
         let of_kind = table.indexes.iter().filter(move |index| !unique || index.is_unique);
@@ -115,7 +119,7 @@ fn changeable(table: &LoadTable) -> impl Iterator<Item = &ColumnSchema> {
 struct LoadShaper<'a> {
     table: &'a LoadTable,
     sample: &'a ValueSample,
-    /// Of the sample of keys.
+    /// The name of the sample of keys.
     key_name: String,
 }
 
@@ -180,7 +184,7 @@ impl LoadShaper<'_> {
                 quote_identifier(column),
                 bound.parameter(1)
             );
-            // One of another collation would be read from end to end.
+            // An index with another collation would be scanned from end to end.
             let plan = format!("EXPLAIN QUERY PLAN {sql}");
             let plan: String = db.query_row(&plan, [Null], |row| row.get("detail"))?;
             if !plan.starts_with("SEARCH") {
@@ -224,7 +228,8 @@ impl LoadShaper<'_> {
         Some(self.operation(OperationKind::Update, &format!("update of {column}"), 1.0, of))
     }
 
-    /// Copies of rows with new values wherever they must be unique; or why not.
+    /// Returns copies of rows with new values wherever they must be unique, or the reason why that
+    /// is impossible.
     fn insert(&self, db: &Connection) -> anyhow::Result<Result<TableOperation, String>> {
         let table = quote_identifier(&self.table.name);
         let mut fresh: Vec<(String, FreshValue)> = Vec::new();
@@ -239,7 +244,7 @@ impl LoadShaper<'_> {
         let mut unique: Vec<Vec<String>> =
             self.table.indexes.iter().filter(|index| index.is_unique).filter_map(named).collect();
         if self.table.rowid.is_none() {
-            // Found again by the key's first column.
+            // The delete finds the rows by the key's first column.
             unique.insert(0, self.table.key[..1].to_vec());
         }
         for columns in unique {
@@ -299,14 +304,14 @@ impl LoadShaper<'_> {
 }
 
 fn named(index: &IndexSchema) -> Option<Vec<String>> {
-    // A partial index, or one of an expression, may refuse a row: then it is not inserted.
+    // A partial index, or one on an expression, may reject a row, which is then not inserted.
     let columns: Option<Vec<String>> = index.columns.iter().map(|key| key.column.clone()).collect();
     columns.filter(|_| !index.is_partial)
 }
 
-/// A value that no row has, made of the number of the new row.
+/// A value that no row has, derived from the number of the new row.
 enum FreshValue {
-    /// The number itself after the largest that there is.
+    /// The number itself, after the largest existing value.
     Integer {
         after: i64,
         max: i64,
@@ -315,7 +320,7 @@ enum FreshValue {
     Blob,
 }
 
-/// What the values begin with.
+/// The prefix of fresh texts and BLOBs.
 const MARK: &str = "warren ";
 
 impl FreshValue {
@@ -336,7 +341,7 @@ impl FreshValue {
         })
     }
 
-    /// Of the number that is the first parameter.
+    /// Returns the SQL for a fresh value; the first parameter is the number.
     fn expression(&self) -> String {
         match self {
             Self::Integer { after: 0, .. } => "?1".to_owned(),
@@ -346,7 +351,7 @@ impl FreshValue {
         }
     }
 
-    /// Holds of the rows that have one.
+    /// Returns the condition that holds for the rows with fresh values.
     fn condition(&self, column: &str) -> String {
         let range = |cast: fn(&str) -> String| {
             let (low, high) = (cast("warren "), cast("warren!"));

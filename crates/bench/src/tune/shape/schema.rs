@@ -1,4 +1,4 @@
-//! What a file's schema says of its tables, as far as a load needs it.
+//! Reads the parts of a file's schema that a load needs.
 
 use rusqlite::Connection;
 use sqlite_schema::{
@@ -10,14 +10,14 @@ use sqlite_schema::{
 #[derive(Clone, Debug)]
 pub(super) struct LoadTable {
     pub(super) name: String,
-    /// Counted in small files, estimated in large ones.
+    /// The number of rows: counted in small files, estimated in large ones.
     pub(super) rows: i64,
-    /// What reaches the rowid: an INTEGER PRIMARY KEY, `rowid`; nothing WITHOUT ROWID, or where
-    /// other columns have all of its names.
+    /// The name of the rowid: an INTEGER PRIMARY KEY or `rowid`; `None` for a table WITHOUT ROWID,
+    /// or if other columns have all of the rowid's names.
     pub(super) rowid: Option<String>,
     /// The columns of the primary key, or the rowid.
     pub(super) key: Vec<String>,
-    /// Those that are stored or computed.
+    /// The columns that are stored or computed.
     pub(super) columns: Vec<ColumnSchema>,
     /// Columns that refer to other rows.
     foreign: Vec<String>,
@@ -41,16 +41,16 @@ impl LoadTable {
         Ok(Self { name, rows: 0, rowid, key, columns, foreign, indexes })
     }
 
-    /// Whether a column refers to other rows.
+    /// Returns whether a column refers to other rows.
     pub(super) fn is_foreign(&self, column: &ColumnSchema) -> bool {
         self.foreign.iter().any(|name| name.eq_ignore_ascii_case(&column.name))
     }
 }
 
-/// Up to this size of a file, rows are counted.
+/// The largest file whose rows are counted.
 const COUNTED_BYTES_MAX: i64 = 256 << 20;
 
-/// The tables that have rows, and a note of what is left out.
+/// Returns the tables that have rows, and notes on the tables that are left out.
 pub(super) fn read(db: &Connection) -> anyhow::Result<(Vec<LoadTable>, Vec<String>)> {
     let is_small = {
         let sql = "SELECT page_size * page_count FROM pragma_page_size, pragma_page_count";
@@ -86,7 +86,7 @@ fn rows(db: &Connection, table: &LoadTable, is_small: bool) -> anyhow::Result<i6
         Some(rowid) => {
             let rowid = quote_identifier(rowid);
             let end = |end: &str| format!("(SELECT {end}({rowid}) FROM {name})");
-            // More than the rows if keys are missing, which is of no matter for a weight.
+            // This is more than the rows if keys are missing, which does not matter for a weight.
             format!("SELECT coalesce({} - {} + 1.0, 0)", end("max"), end("min"))
         }
         None => format!("SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT 1000000)"),
@@ -96,7 +96,7 @@ fn rows(db: &Connection, table: &LoadTable, is_small: bool) -> anyhow::Result<i6
     Ok(rows?)
 }
 
-/// Above it, new rows get their rowids.
+/// Returns the largest rowid; new rows get rowids above it.
 pub(super) fn largest_rowid(db: &Connection, tables: &[LoadTable]) -> anyhow::Result<i64> {
     let mut largest = 1;
     for table in tables {
@@ -107,11 +107,11 @@ pub(super) fn largest_rowid(db: &Connection, tables: &[LoadTable]) -> anyhow::Re
             quote_identifier(&table.name)
         );
         let max: Option<i64> = db.query_row(&sql, [], |row| row.get(0))?;
-        // One that ends where numbers end gets no inserts (`operations.rs`).
+        // A table whose rowids end near the maximum gets no inserts (`operations.rs`).
         largest = largest.max(max.filter(|max| *max < ROWID_MAX).unwrap_or(1));
     }
     Ok(largest)
 }
 
-/// Leaves room for what is inserted.
+/// The limit of existing rowids, which leaves space for the inserted rows.
 pub(super) const ROWID_MAX: i64 = 1 << 62;

@@ -1,5 +1,4 @@
-//! Loads of schemas that are hard to please. Each is carried out, and leaves the tables as they
-//! were.
+//! Tests loads of unusual schemas. Each is carried out, and leaves the tables as they were.
 
 use rusqlite::Connection;
 
@@ -12,7 +11,7 @@ fn count(db: &Connection, table: &str) -> i64 {
     db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
 }
 
-/// The operations that are left, and the notes.
+/// Checks the remaining operations, and returns the notes.
 #[track_caller]
 fn check(schema: &str, tables: &[&str], operations: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();

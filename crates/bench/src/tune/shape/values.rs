@@ -1,8 +1,8 @@
-//! Values that are in a table, for statements to bind.
+//! Reads values from a table, for statements to bind.
 //!
-//! A plan has neither BLOBs nor values that belong together
+//! A plan supports neither BLOBs nor values that belong together
 //! (`docs/reference/formats/12-lab-plan.md`): a BLOB is bound as its hexadecimal digits, a key of
-//! several columns as a JSON array, and the statement takes them apart.
+//! several columns as a JSON array, and the statement decodes them.
 
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
@@ -12,40 +12,41 @@ use sqlite_schema::quote_identifier;
 use super::schema::LoadTable;
 use crate::sqlite_bench::{PortableRng, SampleValue};
 
-/// Of a table. A working set of some MB, which is warm after some tenths of a second.
+/// The most rows of a sample. This is a working set of some MB, which is warm after some tenths of
+/// a second.
 const ROWS_MAX: usize = 2_000;
-/// Up to so many rows, all are looked at.
+/// The largest table whose rows are all read.
 const SCANNED_MAX: i64 = 100_000;
-/// Longer values are not bound; `octet_length` does not read them.
+/// The longest value that is bound; `octet_length` does not read longer ones.
 const BYTES_MAX: usize = 1_000;
 
-/// Rows of a table: the key's columns, then those that were asked for.
+/// Rows of a table: the key's columns, then the requested columns.
 pub(super) struct ValueSample {
     key_columns: usize,
     names: Vec<String>,
     rows: Vec<Vec<Value>>,
 }
 
-/// Values and how a statement writes the question mark for them.
+/// Values, and the form of their parameter in a statement.
 pub(super) struct BoundExpression {
     pub(super) values: Vec<SampleValue>,
     is_hex: bool,
 }
 
 impl BoundExpression {
-    /// The SQL of parameter `number`.
+    /// Returns the SQL of parameter `number`.
     pub(super) fn parameter(&self, number: usize) -> String {
         if self.is_hex { format!("unhex(?{number})") } else { format!("?{number}") }
     }
 
-    /// Whether they are not all the same.
+    /// Returns whether at least two values differ.
     pub(super) fn differ(&self) -> bool {
         self.values.iter().any(|value| value != &self.values[0])
     }
 }
 
 impl ValueSample {
-    /// Random rows where a rowid finds them, else evenly spread ones of the first.
+    /// Returns random rows if a rowid finds them, else evenly spread ones among the first rows.
     pub(super) fn of(db: &Connection, table: &LoadTable, columns: &[&str]) -> anyhow::Result<Self> {
         let short = |name: &&str| {
             let name = quote_identifier(name);
@@ -99,7 +100,8 @@ impl ValueSample {
         Ok(Self { key_columns: table.key.len(), names, rows })
     }
 
-    /// The values of a column that are not NULL; those of the kind that most are of.
+    /// Returns the values of a column that are not NULL: either the BLOBs or the other values,
+    /// whichever are more.
     pub(super) fn column(&self, name: &str) -> Option<BoundExpression> {
         let asked = &self.names[self.key_columns..];
         let at = match asked.iter().position(|of| of == name) {
@@ -109,7 +111,8 @@ impl ValueSample {
         bound(self.rows.iter().map(|row| &row[at]))
     }
 
-    /// The keys, and the SQL of each of the key's columns where the key is parameter `number`.
+    /// Returns the keys, and the SQL of each of the key's columns if the key is parameter
+    /// `number`.
     pub(super) fn keys(&self, number: usize) -> Option<(Vec<SampleValue>, Vec<String>)> {
         if self.key_columns == 1 {
             let bound = bound(self.rows.iter().map(|row| &row[0]))?;
@@ -141,7 +144,7 @@ impl ValueSample {
     }
 }
 
-/// Texts that are no UTF-8 belong to rows that are not used.
+/// Returns a row's values, or `None` if a text is not UTF-8; such rows are not used.
 fn values(row: &rusqlite::Row<'_>, count: usize) -> rusqlite::Result<Option<Vec<Value>>> {
     let values = (0..count).map(|at| {
         Ok(match row.get_ref(at)? {

@@ -1,7 +1,8 @@
-//! A key that a command prints: of a password manager, or of what derives one for each file.
+//! Reads a key from the output of a command, such as a password manager, or a program that derives
+//! a key for each file.
 //!
 //! # Invariants
-//! - What it prints is zeroised, and has a limit; so has its time.
+//! - The output is zeroized, and both its size and the running time are limited.
 
 use std::io::Read;
 use std::path::Path;
@@ -16,14 +17,14 @@ use zeroize::Zeroizing;
 
 use crate::output::CommandError;
 
-/// What a command may print.
+/// The size limit of the output.
 const KEY_BYTES_MAX: u64 = 4_096;
-/// How long it may take: somebody may have to touch a token.
+/// The time limit of a command: a person may have to touch a hardware token.
 const TIME_MAX: Duration = Duration::from_mins(1);
-/// Names the file for the command.
+/// The environment variable that contains the path of the file.
 const FILE_VARIABLE: &str = "WARREN_FILE";
 
-/// Runs the command for this file, by the shell. Returns what it printed.
+/// Runs the command for this file in a shell, and returns its output.
 pub(super) fn run(command: &str, file: &Path) -> anyhow::Result<Zeroizing<Vec<u8>>> {
     let started = Command::new("sh")
         .args(["-c", command])
@@ -33,7 +34,7 @@ pub(super) fn run(command: &str, file: &Path) -> anyhow::Result<Zeroizing<Vec<u8
     let mut child = started.with_context(|| format!("cannot run --key-command {command:?}"))?;
     let printed = read(&mut child, command);
     if printed.is_err() {
-        // It has failed already; what ends it may find it ended.
+        // Reading has failed already, and the process may have ended before the kill.
         drop(child.kill());
     }
     let status = child.wait().context("cannot wait for --key-command")?;
@@ -54,7 +55,7 @@ fn read(child: &mut Child, command: &str) -> anyhow::Result<Zeroizing<Vec<u8>>> 
     thread::spawn(move || {
         let mut printed = Zeroizing::new(Vec::with_capacity(2 * 4_096));
         let read = stdout.take(KEY_BYTES_MAX + 1).read_to_end(&mut printed);
-        // Nobody waits any more.
+        // The receiver may be gone after a timeout.
         drop(sender.send(read.map(|_| printed)));
     });
     let Ok(printed) = receiver.recv_timeout(TIME_MAX) else {

@@ -1,4 +1,4 @@
-//! `warren account quota`: what one account may hold.
+//! Implements `warren account quota`: shows or changes the limits of an account.
 
 use accounts::{AccountLimits, DEVICES_COUNT_MAX, Login};
 use clap::Args;
@@ -36,7 +36,7 @@ pub(crate) struct AccountQuotaArgs {
     data: DataDirArgs,
 }
 
-/// A limit as it was typed.
+/// A limit from the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QuotaArg {
     Default,
@@ -57,19 +57,19 @@ impl QuotaArg {
 pub(crate) struct AccountQuotaOutput {
     /// The login of the account.
     login: String,
-    /// The account's own limits, as they are now.
+    /// The account's own limits after the command.
     limits: AccountQuota,
 }
 
-/// An account's own limits; null is the server's default.
+/// An account's own limits. A limit that is null is the server's default.
 #[derive(Serialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "the keys of the JSON")]
 pub(crate) struct AccountQuota {
-    /// The largest number of messages in the vault, or null.
+    /// The largest number of messages in the vault; null for the server's default.
     messages_max: Option<u64>,
-    /// The largest size of all message contents in bytes, or null.
+    /// The largest size of all message contents in bytes; null for the server's default.
     bytes_max: Option<u64>,
-    /// The largest number of devices, or null.
+    /// The largest number of devices; null for the server's default.
     devices_max: Option<u32>,
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &AccountQuotaArgs, output: Printer) -> anyhow::Resu
     output.json(&AccountQuotaOutput { login: login.to_string(), limits: limits.into() })
 }
 
-/// For people.
+/// Describes the limits for people.
 pub(crate) fn describe(limits: AccountLimits) -> String {
     let text = |limit: Option<u64>| {
         limit.map_or("server default".to_owned(), |max| HumanCount(max).to_string())

@@ -1,4 +1,5 @@
-//! `warren account show`: one account, from outside and, with its password, from inside.
+//! Implements `warren account show`: shows an account and, with its password, the contents of its
+//! vault.
 
 use std::path::Path;
 
@@ -46,16 +47,16 @@ pub(crate) struct AccountShowOutput {
     login: String,
     /// The id of the account's vault.
     vault_id: String,
-    /// When the account was created, milliseconds since 1970.
+    /// The time at which the account was created, in milliseconds since 1970.
     created_ms: u64,
-    /// The number of registered devices.
+    /// The number of devices that are registered with the account.
     devices_count: u64,
     /// The size of the vault's file with its WAL in bytes; null before the first device is
     /// registered, and in PostgreSQL.
     file_bytes: Option<u64>,
-    /// The number of sub-vaults.
+    /// The number of the account's sub-vaults.
     sub_vaults_count: usize,
-    /// The account's own limits.
+    /// The account's own limits, which replace the server's defaults.
     limits: AccountQuota,
     /// The contents of the vault; null if it was not opened with the password.
     vault: Option<VaultContents>,
@@ -64,11 +65,11 @@ pub(crate) struct AccountShowOutput {
 /// The contents of a vault that was opened with the password.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct VaultContents {
-    /// The number of messages.
+    /// The number of messages in the vault.
     messages_count: u64,
     /// The size of all message contents in bytes.
     content_bytes: u64,
-    /// The newest sequence number; 0 if there is no message.
+    /// The newest sequence number in the vault; 0 if it has no messages.
     cursor: u64,
     /// The registered devices, in order of registration.
     devices: Vec<DeviceInfo>,
@@ -102,7 +103,8 @@ pub(crate) fn run(arguments: &AccountShowArgs, output: Printer) -> anyhow::Resul
     })
 }
 
-/// The vault's file with its WAL; none before the first device is there, and none in PostgreSQL.
+/// Returns the size of the vault's file with its WAL; `None` before the first device is registered,
+/// and in PostgreSQL.
 fn file_bytes(vault: &VaultId, data: &Path) -> anyhow::Result<Option<u64>> {
     let path = vault.path(data);
     match path.metadata() {
@@ -127,7 +129,7 @@ fn describe(account: &AccountSummary, file_bytes: Option<u64>, output: Printer) 
     }
 }
 
-/// What only the password opens.
+/// Prints and returns the contents of the vault, which requires the password.
 fn describe_vault(
     data_dir: &DataDir,
     login: &Login,

@@ -1,4 +1,4 @@
-//! The account that has the budgets, and a line for each of them.
+//! Defines the arguments for the account that owns the budgets, and the output line of a budget.
 
 use accounts::UnlockedAccount;
 use actual::inventory::BudgetInventory;
@@ -37,7 +37,7 @@ pub(crate) fn inventory<'a>(
     BudgetInventory { accounts, vaults, runtime, unlocked }
 }
 
-/// What people are told of a budget, imported or listed.
+/// The description of an imported or listed budget for people.
 pub(crate) struct BudgetLine<'a> {
     pub(crate) name: Option<&'a str>,
     pub(crate) file_id: &'a str,

@@ -1,4 +1,4 @@
-//! `warren actual-budget export`: budgets as files that Actual's apps import.
+//! Implements `warren actual-budget export`: writes budgets as files that Actual's apps import.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,8 @@ use super::budget_account::{BudgetAccountArgs, inventory};
 use crate::args::password::first_line;
 use crate::output::{CommandError, Printer};
 
-/// A file's name has 255 bytes at most; the id and the ending follow.
+/// The size limit of a name from a budget: a file's name has at most 255 bytes, and the id and the
+/// extension follow.
 const STEM_BYTES_MAX: usize = 180;
 
 /// Export budgets as ZIP archives for "Import file" in Actual Budget.
@@ -52,9 +53,9 @@ pub(crate) struct BudgetExportArgs {
 pub(crate) struct BudgetExportItem {
     /// The permanent id of the budget.
     file_id: String,
-    /// The name that the apps show, or else the id.
+    /// The name that the apps show; the id if they gave none.
     name: String,
-    /// The path of the archive.
+    /// The path of the ZIP archive.
     path: String,
     /// The size of the archive in bytes.
     archive_bytes: u64,
@@ -87,7 +88,7 @@ pub(crate) fn run(arguments: &BudgetExportArgs, output: Printer) -> anyhow::Resu
     output.json(&items)
 }
 
-/// Refuses before anything is written.
+/// Checks that the needed password is given, before anything is written.
 fn check_keys(budgets: &[StoredBudget], has_password: bool) -> anyhow::Result<()> {
     let encrypted = budgets.iter().filter(|stored| stored.is_encrypted() && !has_password);
     let names: Vec<&str> = encrypted.map(name).collect();
@@ -103,7 +104,8 @@ pub(crate) fn name(stored: &StoredBudget) -> &str {
     stored.budget.name.as_deref().unwrap_or(&stored.budget.file_id)
 }
 
-/// Where each goes: a name that an earlier one has is followed by the budget's id.
+/// Returns the path of each archive: if an earlier one has the same name, the budget's id is
+/// appended.
 fn paths(budgets: &[StoredBudget], folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let (mut taken, mut paths) = (BTreeSet::new(), Vec::new());
     for stored in budgets {
@@ -119,7 +121,7 @@ fn paths(budgets: &[StoredBudget], folder: &Path) -> anyhow::Result<Vec<PathBuf>
     Ok(paths)
 }
 
-/// A name without what no file's name has, or what hides it.
+/// Removes characters from a name that file names cannot have, or that would hide the file.
 fn file_stem(name: &str) -> String {
     let replaced = |c: char| if c.is_control() || "/\\:*?\"<>|".contains(c) { '_' } else { c };
     let stem: String = name.chars().map(replaced).collect();
@@ -158,12 +160,12 @@ fn export(
     })
 }
 
-/// A file that others cannot read; what was begun is removed if it fails.
+/// Writes a file that other users cannot read, and removes it if writing fails.
 fn write(path: &Path, archive: &[u8]) -> std::io::Result<()> {
     let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(path)?;
     let written = file.write_all(archive).and_then(|()| file.sync_all());
     if written.is_err() {
-        // The first failure is told.
+        // The first error is reported instead.
         drop(fs::remove_file(path));
     }
     written

@@ -1,4 +1,4 @@
-//! `warren actual-budget import`: an existing server's data becomes an account.
+//! Implements `warren actual-budget import`: imports an existing server's data into a new account.
 
 use std::path::{Path, PathBuf};
 
@@ -54,12 +54,12 @@ pub(crate) struct BudgetImportArgs {
 pub(crate) struct BudgetImportOutput {
     /// The login of the new account.
     login: String,
-    /// What was imported, and what was skipped.
+    /// The imported and the skipped data.
     report: ImportReport,
 }
 
 impl BudgetImportArgs {
-    /// The folder given for it, or else the one below DIR.
+    /// Returns the given directory, or else the one below DIR.
     fn folder(&self, given: Option<&PathBuf>, name: &str) -> anyhow::Result<PathBuf> {
         let below = || self.dir.as_ref().map(|dir| dir.join(name));
         let missing = || CommandError::usage(format!("give DIR or --{name}"));
@@ -96,8 +96,8 @@ pub(crate) fn run(arguments: &BudgetImportArgs, output: Printer) -> anyhow::Resu
     output.json(&BudgetImportOutput { login: login.to_string(), report })
 }
 
-/// The old server keeps its account file open as long as it runs. One in a container of its own, or
-/// of another user, cannot be seen from here.
+/// Checks that the old server is stopped: it keeps its account file open while it runs. A server in
+/// a container of its own, or of another user, cannot be detected.
 fn check_stopped(account_file: &Path) -> anyhow::Result<()> {
     let holders: Vec<String> =
         file_holders(account_file).iter().map(FileHolder::to_string).collect();
@@ -108,7 +108,7 @@ fn check_stopped(account_file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// With what to do, and the code of the closed list.
+/// Adds a hint to the error, and its code from the closed list.
 fn explain_error(error: ImportError, login: &Login) -> anyhow::Error {
     match error {
         ImportError::Accounts(accounts::Error::AccountExists) => {

@@ -1,4 +1,4 @@
-//! `warren actual-budget list`: the budgets of an account.
+//! Implements `warren actual-budget list`: lists the budgets of an account.
 
 use actual::inventory::BudgetListing;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! `warren actual-budget restore`: a budget that somebody deleted in an app is back.
+//! Implements `warren actual-budget restore`: restores a budget that was deleted in an app.
 
 use clap::Args;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! The files of a data directory, and of a backup of it.
+//! Lists and writes the files of data directories and backups.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +14,8 @@ use protocol::ErrorCode;
 use super::manifest::corrupt;
 use crate::output::CommandError;
 
-/// The accounts' file is plain, so SQLite itself can look through it.
+/// Checks the accounts file with SQLite itself, which is possible because this file is not
+/// encrypted.
 pub(crate) fn check_accounts(folder: &Path) -> anyhow::Result<()> {
     let path = folder.join(ACCOUNTS_FILE);
     let (db, _) = engine::open_read_only(&path, &FileEncryption::None, ReadOnlyMode::Overlay)?;
@@ -27,7 +28,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     write_new(to, File::open(from).with_context(|| from.display().to_string())?)
 }
 
-/// Makes a file that only its owner may read. Returns when the disk has it.
+/// Creates a file that only its owner can read, and returns when it is on the disk.
 pub(crate) fn write_new(path: &Path, mut content: impl Read) -> anyhow::Result<()> {
     let mut write = || -> io::Result<()> {
         let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
@@ -37,8 +38,9 @@ pub(crate) fn write_new(path: &Path, mut content: impl Read) -> anyhow::Result<(
     write().with_context(|| path.display().to_string())
 }
 
-/// The databases of a data directory, by their paths in it. The accounts last: whatever account it
-/// has then, its vault was there to be copied, or is made anew when one of its devices comes.
+/// Lists the databases of a data directory, by their paths in it. The accounts file is last: each
+/// account in its copy had a vault when the vaults were copied, or gets a new one when a device
+/// connects.
 pub(crate) fn names(data: &Path) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     let vaults = data.join(VAULTS_DIRECTORY);
@@ -55,19 +57,19 @@ pub(crate) fn names(data: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Names in a folder, in order.
+/// Returns the names in a directory, in order.
 pub(crate) fn entries(folder: &Path) -> anyhow::Result<Vec<String>> {
     let read = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut names = Vec::new();
     for entry in read {
-        // What is not UTF-8 is not of our making.
+        // Warren creates no names that are not UTF-8.
         names.extend(entry?.file_name().into_string().ok());
     }
     names.sort();
     Ok(names)
 }
 
-/// The error of a directory that holds what nobody has asked to replace.
+/// Returns the error for a directory with contents that must not be replaced.
 pub(super) fn not_empty(path: &Path) -> CommandError {
     let message = format!("{} is not empty", path.display());
     CommandError::new(ErrorCode::FileExists, message).with_hint("choose a new directory")

@@ -1,8 +1,8 @@
-//! The folder that a backup is written into.
+//! Prepares the directory that a backup is written to.
 //!
-//! As long as the backup is not complete, the file `unfinished` is there, locked by its process. A
-//! backup that was interrupted, by Ctrl-C or by anything else, is so recognised by the next one into
-//! the same folder, which removes what it has left and begins again.
+//! Until the backup is complete, the directory contains the file `unfinished`, locked by its
+//! process. This is how the next backup into the same directory recognizes one that was
+//! interrupted, by Ctrl-C or by anything else: it removes its remains and starts again.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -19,18 +19,19 @@ use super::target::remove;
 use crate::output::CommandError;
 
 const UNFINISHED: &str = "unfinished";
-/// The root of a file system has it.
+/// The root of a file system contains this directory.
 const LOST_AND_FOUND: &str = "lost+found";
 
 pub(super) struct BackupFolder {
     path: PathBuf,
-    /// Locked until the process ends.
+    /// The file `unfinished`, locked until the process ends.
     _unfinished: File,
 }
 
 impl BackupFolder {
-    /// Takes a folder, which is made if it is not there. It must be empty, or hold what an
-    /// interrupted backup has left, which is removed; and not be in the data directory.
+    /// Prepares a directory, and creates it if it does not exist. It must be empty, or contain only
+    /// the remains of an interrupted backup, which are removed; and it must not be in the data
+    /// directory.
     pub(super) fn begin(path: &Path, data: &Path) -> anyhow::Result<Self> {
         let is_inside = resolve(path)?.starts_with(resolve(data)?);
         ensure!(!is_inside, inside_data_directory(path));
@@ -52,7 +53,7 @@ impl BackupFolder {
         Ok(Self { path: path.to_owned(), _unfinished: unfinished })
     }
 
-    /// The backup is complete: its manifest is there.
+    /// Marks the backup as complete, after its manifest was written.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         remove(&self.path.join(UNFINISHED))?;
         Ok(sync_directory(&self.path)?)
@@ -66,7 +67,7 @@ fn inside_data_directory(path: &Path) -> CommandError {
     )
 }
 
-/// The path without links, also of a folder that is not there yet.
+/// Resolves the links of a path, also for a directory that does not exist yet.
 fn resolve(path: &Path) -> anyhow::Result<PathBuf> {
     for ancestor in path.ancestors() {
         let existing = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
@@ -88,7 +89,7 @@ fn lock(path: &Path) -> anyhow::Result<File> {
             let message = format!("another backup is in progress: {} is locked", path.display());
             bail!(CommandError::new(ErrorCode::Busy, message).with_hint("wait until it finishes"))
         }
-        // Where the file system has no locks, nobody can tell.
+        // Without locks in the file system, another backup cannot be detected.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
@@ -130,7 +131,7 @@ mod tests {
         fs::remove_file(folder.join("notes")).unwrap();
         fs::write(folder.join(manifest::NAME), "{}").unwrap();
         assert!(begin().map(drop).is_err(), "a complete one");
-        // What a data directory has, without the sign of a backup.
+        // This directory contains the files of a data directory, but no sign of a backup.
         fs::remove_file(folder.join(manifest::NAME)).unwrap();
         fs::remove_file(folder.join(UNFINISHED)).unwrap();
         fs::write(folder.join(ACCOUNTS_FILE), "of a server").unwrap();

@@ -1,4 +1,4 @@
-//! What a backup consists of (docs/reference/formats/18-backup.md).
+//! Reads and writes the list of a backup's files (docs/reference/formats/18-backup.md).
 
 use std::fs::{self, File};
 use std::path::{Component, Path};
@@ -14,14 +14,14 @@ const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct BackupManifest {
-    /// Of this format.
+    /// The version of this format.
     version: u32,
-    /// When the last file had been copied, milliseconds since 1970.
+    /// The time at which the last file was copied, in milliseconds since 1970.
     pub(super) created_ms: u64,
     pub(super) files: Vec<BackedUpFile>,
 }
 
-/// What every version of the format has.
+/// The field that every version of the format has.
 #[derive(Deserialize)]
 struct ManifestVersion {
     version: u32,
@@ -29,12 +29,12 @@ struct ManifestVersion {
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct BackedUpFile {
-    /// In the data directory, with slashes.
+    /// The path in the data directory, with slashes.
     pub(super) path: String,
     pub(super) file_bytes: u64,
-    /// Of the whole file, 64 hex digits.
+    /// The hash of the whole file, 64 hex digits.
     pub(super) blake3: String,
-    /// Pages that came from the WAL.
+    /// The number of pages that came from the WAL.
     pub(super) wal_pages_count: u64,
 }
 
@@ -43,7 +43,7 @@ impl BackupManifest {
         Self { version: VERSION, created_ms, files }
     }
 
-    /// Last: a folder without a manifest is no backup.
+    /// Writes the manifest, last of all files: a directory without a manifest is not a backup.
     pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(NAME);
         let text = serde_json::to_string_pretty(self)? + "\n";
@@ -70,7 +70,7 @@ impl BackupManifest {
 }
 
 impl BackedUpFile {
-    /// Refuses a file that is not what the manifest says.
+    /// Returns an error if the file differs from the manifest.
     pub(super) fn check(&self, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(&self.path);
         let (bytes, hash) = hash_of(&path)?;
@@ -82,7 +82,7 @@ impl BackedUpFile {
     }
 }
 
-/// The error of a backup that is damaged or not complete.
+/// Returns the error for a backup that is damaged or not complete.
 pub(super) fn corrupt(message: String) -> CommandError {
     CommandError::new(ErrorCode::CorruptBackup, message)
 }
@@ -96,7 +96,7 @@ fn unknown_version(path: &Path, version: u32) -> CommandError {
     CommandError::new(code, message)
 }
 
-/// Length and hash of a file.
+/// Returns the length and the hash of a file.
 pub(super) fn hash_of(path: &Path) -> anyhow::Result<(u64, String)> {
     let context = || path.display().to_string();
     let mut hasher = blake3::Hasher::new();

@@ -1,4 +1,4 @@
-//! `warren restore`: a backup, checked, as a new data directory.
+//! Implements `warren restore`: checks a backup and creates a data directory from it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub(crate) fn restore(arguments: &RestoreArgs, output: Printer) -> anyhow::Resul
         .print(output)
 }
 
-/// Refuses a backup in which a file is not what the manifest says.
+/// Returns an error if a file of the backup differs from the manifest.
 fn check(manifest: &BackupManifest, folder: &Path, output: Printer) -> anyhow::Result<()> {
     let bar = output.progress().with_message("checking");
     bar.set_length(manifest.files.len() as u64);
@@ -87,7 +87,7 @@ fn check(manifest: &BackupManifest, folder: &Path, output: Printer) -> anyhow::R
     Ok(())
 }
 
-/// The backup's list of revocations, if there is one, and the one that is named.
+/// Reads the backup's revocation list, if there is one, and the one from the command line.
 fn read_lists(folder: &Path, named: Option<&Path>) -> anyhow::Result<Vec<ListFile>> {
     let own = folder.join(REVOCATIONS_FILE);
     let own = own.exists().then(|| ListFile::read(&own));
@@ -111,7 +111,7 @@ fn copy_files(
     Ok(())
 }
 
-/// Applies the list of a data directory to its accounts.
+/// Applies the revocation list of a data directory to its accounts.
 fn apply(data: &Path) -> anyhow::Result<AppliedRevocations> {
     let databases = Databases::start(EngineLimits::default())?;
     let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
@@ -123,9 +123,9 @@ fn apply(data: &Path) -> anyhow::Result<AppliedRevocations> {
     Ok(applied)
 }
 
-/// Of an account that was removed since the backup.
+/// Removes the vault of an account that was removed after the backup.
 fn remove_vault(path: &Path) -> anyhow::Result<()> {
-    // Not all vaults are files, and not all of an account's were there when it was backed up.
+    // Some vaults are not files, and some of an account's vaults did not exist during the backup.
     if path.exists() {
         fs::remove_file(path).with_context(|| path.display().to_string())?;
     }

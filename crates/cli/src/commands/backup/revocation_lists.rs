@@ -1,4 +1,4 @@
-//! The lists of revocations that go with a backup: the one in it, and perhaps a newer one.
+//! Reads the revocation lists of a restore: the one in the backup, and optionally a newer one.
 
 use std::fmt::Display;
 use std::fs;
@@ -33,7 +33,7 @@ impl ListFile {
         Ok(Self { path, revocations_count, damaged_lines, content })
     }
 
-    /// A list that somebody names; another file is refused.
+    /// Reads a list from the command line; refuses any other file.
     pub(super) fn read_named(path: &Path) -> anyhow::Result<Self> {
         let list = Self::read(path)?;
         let is_list = list.revocations_count > 0 || list.damaged_lines.is_empty();
@@ -42,7 +42,7 @@ impl ListFile {
         Ok(list)
     }
 
-    /// What there is to say about its damage, if there is any.
+    /// Returns a warning about damaged lines, if there are any.
     pub(super) fn warning(&self) -> Option<impl Display> {
         let numbers: Vec<_> = self.damaged_lines.iter().map(ToString::to_string).collect();
         (!numbers.is_empty()).then(|| {
@@ -56,7 +56,7 @@ impl ListFile {
     }
 }
 
-/// All that is on either list, as one list: in a backup is what the list of its server was then,
+/// Merges the entries of all lists into one: the backup contains its server's list of that time,
 /// and that list only grows.
 pub(super) fn merge(lists: &[ListFile]) -> Vec<u8> {
     let mut merged: Vec<u8> = Vec::new();

@@ -1,4 +1,4 @@
-//! What was backed up or restored, in a line and as JSON.
+//! Prints the result of a backup or restore, in a line and as JSON.
 
 use std::path::Path;
 
@@ -17,28 +17,28 @@ use crate::output::Printer;
 pub(crate) struct BackupOutput {
     /// The path of the backup, or of the data directory that was restored.
     path: String,
-    /// When the backup was completed, milliseconds since 1970.
+    /// The time at which the backup was completed, in milliseconds since 1970.
     created_ms: u64,
     /// The number of vaults in the backup.
     vaults_count: usize,
     /// The size of all files in the backup in bytes.
     total_bytes: u64,
-    /// The revocation lists that were read: the backup's, and that of `--revocations`.
+    /// The revocation lists that were read: the list of the backup and the list of `--revocations`.
     revocations: Vec<ListFile>,
     /// The number of revocations and password changes that were applied to the restored accounts;
     /// null if nothing was restored.
     applied_revocations_count: Option<u64>,
 }
 
-/// What was done with a backup, and in what state it is.
+/// The result of a backup or restore.
 pub(crate) struct BackupSummary<'b> {
-    /// How the line begins that sums it up.
+    /// The start of the line that summarizes it.
     pub(crate) verdict: &'static str,
     pub(crate) manifest: &'b BackupManifest,
     /// The backup, or the data directory that was restored.
     pub(crate) folder: &'b Path,
     pub(crate) lists: Vec<ListFile>,
-    /// Revocations that the restored accounts lacked.
+    /// The number of revocations that the restored accounts lacked.
     pub(crate) applied_count: Option<u64>,
 }
 

@@ -1,12 +1,12 @@
-//! The data directory that a restore makes.
+//! Builds the data directory that a restore creates.
 //!
-//! Files are put into a folder in it, `restoring`, and moved to where a server looks for them when
-//! all of them are complete and on the disk. As long as that folder is there, no server and no
-//! command opens the directory. So nothing works on half of a restore, wherever it was interrupted,
-//! and the next restore begins again.
+//! Files are written into a directory in it, `restoring`, and moved to their final places when all
+//! of them are complete and on the disk. While that directory exists, no server and no command
+//! opens the data directory. So no process works on half of a restore, no matter where it was
+//! interrupted, and the next restore starts again.
 //!
-//! The folder is not next to the directory, because that may be the root of a file system, or in a
-//! directory that belongs to somebody else.
+//! The directory `restoring` is not next to the data directory, because that may be the root of a
+//! file system, or in a directory that belongs to somebody else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,24 +18,24 @@ use sync_store::DataDirLock;
 
 use super::files::{entries, not_empty};
 
-/// What may be in a directory that is as good as empty: a lock, and what a file system brings.
+/// Files that an empty directory may contain: a lock, and the file system's own directory.
 const EMPTY: [&str; 2] = ["server.lock", "lost+found"];
-/// What an interrupted restore may have moved to its place, and what a server makes before it finds
-/// that it may not open the directory.
+/// Files that an interrupted restore may have moved to their places, or that a server creates
+/// before it finds that it may not open the directory.
 const UNFINISHED: [&str; 4] = [RESTORING, VAULTS_DIRECTORY, REVOCATIONS_FILE, "disk-reserve"];
 
 pub(super) struct RestoreTarget {
     data: PathBuf,
-    /// Where files are put: a data directory of its own.
+    /// The directory for the files: a complete data directory of its own.
     folder: PathBuf,
-    /// Nothing is outside the folder yet, so that without it the directory is empty.
+    /// Whether no file is outside `folder` yet, so that removing it leaves an empty directory.
     may_be_undone: bool,
     _lock: DataDirLock,
 }
 
 impl RestoreTarget {
-    /// Takes a directory, which is made if it is not there. It must be empty, or hold what an
-    /// interrupted restore has left, which is removed.
+    /// Prepares a directory, and creates it if it does not exist. It must be empty, or contain only
+    /// the remains of an interrupted restore, which are removed.
     pub(super) fn begin(data: &Path) -> anyhow::Result<Self> {
         let lock = DataDirLock::acquire(data, "warren restore")?;
         let folder = data.join(RESTORING);
@@ -48,7 +48,7 @@ impl RestoreTarget {
         };
         let is_fresh = rest.all(is_ours);
         ensure!(is_fresh, not_empty(data));
-        // The folder goes last: until then the directory is not to be opened.
+        // `restoring` is removed last: until then the data directory must not be opened.
         let left = found.iter().filter(|name| is_ours(name) && *name != RESTORING);
         for name in left.map(String::as_str).chain(is_unfinished.then_some(RESTORING)) {
             remove(&data.join(name))?;
@@ -62,7 +62,7 @@ impl RestoreTarget {
         &self.folder
     }
 
-    /// Where a file is to be put, whose path in the data directory this is.
+    /// Returns the temporary path of a file, given its path in the data directory.
     pub(super) fn place(&self, path: &str) -> anyhow::Result<PathBuf> {
         let place = self.folder.join(path);
         accounts::make_data_directory(place.parent().context("a file has a folder")?)?;
@@ -78,7 +78,7 @@ impl RestoreTarget {
             fs::rename(self.folder.join(&name), &to).with_context(|| to.display().to_string())?;
         }
         sync_directory(&self.data)?;
-        // From here on it is a data directory.
+        // From here on, the directory is a data directory.
         fs::remove_dir(&self.folder).with_context(|| self.folder.display().to_string())?;
         sync_directory(&self.data)?;
         Ok(sync_directory(directory_of(&self.data))?)
@@ -88,19 +88,19 @@ impl RestoreTarget {
 impl Drop for RestoreTarget {
     fn drop(&mut self) {
         if self.may_be_undone {
-            // If that fails, the next restore does it.
+            // If this fails, the next restore removes the files.
             drop(fs::remove_dir_all(&self.folder));
         }
     }
 }
 
-/// Removes a file, or a folder with all that is in it.
+/// Removes a file, or a directory with all its contents.
 pub(super) fn remove(path: &Path) -> anyhow::Result<()> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     removed.with_context(|| path.display().to_string())
 }
 
-/// Sees to it that the names in a folder are on the disk, and those in the folders below it.
+/// Ensures that all names in a directory and in those below it are on the disk.
 fn sync_tree(folder: &Path) -> anyhow::Result<()> {
     for name in entries(folder)? {
         let path = folder.join(name);

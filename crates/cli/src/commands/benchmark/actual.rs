@@ -1,4 +1,4 @@
-//! `warren bench actual`.
+//! Implements `warren bench actual`: compares Warren with Actual Budget's sync server.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub(crate) struct BenchActualArgs {
     places: BenchOutputArgs,
 }
 
-/// `ActualBenchPart`, as the command line names it.
+/// A value of `--only`: an `ActualBenchPart`.
 #[derive(Clone, Copy)]
 struct ActualPartArg(ActualBenchPart);
 

@@ -1,4 +1,4 @@
-//! Where a benchmark's report goes, and what all benchmarks are told.
+//! Saves and prints the reports of benchmarks, and defines the arguments that all benchmarks share.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,8 @@ pub(crate) struct BenchOutputArgs {
     pub(crate) report_dir: PathBuf,
 }
 
-/// `TMPDIR`, or the folder for temporary files that stay over a restart (FHS 3.0, 5.15): it is on a
-/// disk, and `/tmp` often is not.
+/// Returns `TMPDIR`, or the directory for temporary files that survive a restart (FHS 3.0, 5.15):
+/// it is on a disk, and `/tmp` often is not.
 fn temporary_folder() -> PathBuf {
     std::env::var_os("TMPDIR").map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
@@ -35,7 +35,7 @@ pub(crate) struct CompetitorArgs {
     pub(crate) folder: PathBuf,
 }
 
-/// For the report.
+/// Returns the command line, for the report.
 pub(crate) fn command_line() -> String {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     format!("warren {}", arguments.join(" "))
@@ -54,7 +54,7 @@ pub(crate) fn print_and_save(
     output.json(&BenchOutput::Report(Box::new(report)))
 }
 
-/// The same, but prints no more than what is seen in one look, if the report has that.
+/// Saves the report like [`print_and_save`], but prints only its short form, if it has one.
 pub(crate) fn finish_in_short(
     report: BenchReport,
     folder: &Path,
@@ -73,7 +73,7 @@ pub(crate) fn finish_in_short(
     output.json(&BenchOutput::Report(Box::new(report)))
 }
 
-/// Says where it is.
+/// Saves the report in both formats, and returns a text with the paths.
 fn save_all(report: &BenchReport, folder: &Path) -> anyhow::Result<String> {
     let name = |ending| format!("warren-{}.{ending}", report.benchmark);
     save(folder, &name("json"), &serde_json::to_string_pretty(report)?)?;

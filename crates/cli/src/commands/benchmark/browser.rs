@@ -1,4 +1,5 @@
-//! `warren bench browser`.
+//! Implements `warren bench browser`: compares Warren in a browser with sqlite-wasm and the native
+//! replica.
 
 use bench::BenchOutput;
 use bench::sqlite_bench::browser::{self, BrowserBenchPart, BrowserBenchPlan};
@@ -37,7 +38,7 @@ pub(crate) struct BenchBrowserArgs {
     method: MeasureArgs,
 }
 
-/// `BrowserBenchPart`, as the command line names it.
+/// A value of `--only`: a `BrowserBenchPart`.
 #[derive(Clone, Copy)]
 struct BrowserPartArg(BrowserBenchPart);
 

@@ -1,4 +1,4 @@
-//! `warren bench bulk`.
+//! Implements `warren bench bulk`: measures bulk storage of messages.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(crate) struct BenchBulkArgs {
     places: BenchOutputArgs,
 }
 
-/// `BulkBenchPart`, as the command line names it.
+/// A value of `--only`: a `BulkBenchPart`.
 #[derive(Clone, Copy)]
 struct BulkPartArg(BulkBenchPart);
 

@@ -1,4 +1,4 @@
-//! `warren bench checkpoint`.
+//! Implements `warren bench checkpoint`: measures the cost of checkpoints.
 
 use bench::sqlite_bench::checkpoint::{self, CheckpointBenchPlan};
 use clap::Args;

@@ -1,4 +1,4 @@
-//! `warren bench cipher`.
+//! Implements `warren bench cipher`: measures the cost of each cipher.
 
 use bench::sqlite_bench::cipher::{self, CipherBenchPart, CipherBenchPlan};
 use clap::builder::PossibleValue;
@@ -33,7 +33,7 @@ pub(crate) struct BenchCipherArgs {
     method: MeasureArgs,
 }
 
-/// `CipherBenchPart`, as the command line names it.
+/// A value of `--only`: a `CipherBenchPart`.
 #[derive(Clone, Copy)]
 struct CipherPartArg(CipherBenchPart);
 

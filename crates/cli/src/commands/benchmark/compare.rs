@@ -1,4 +1,4 @@
-//! `warren bench compare`.
+//! Implements `warren bench compare`: compares two benchmark reports.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! How the lab's benchmarks measure, as flags.
+//! Defines the flags that control how long and how precisely benchmarks measure.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl MeasureArgs {
             self.rounds_min > 0,
             CommandError::usage("--rounds-min must be greater than 0")
         );
-        // Else it would be found out when all was measured.
+        // Without this check, the error would appear only after all measurements.
         let report = &self.places.report_dir;
         let name = || format!("--report-dir {}", report.display());
         let metadata = report.metadata().with_context(name)?;

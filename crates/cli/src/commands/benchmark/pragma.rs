@@ -1,4 +1,4 @@
-//! `warren bench pragma`.
+//! Implements `warren bench pragma`: measures the effect of SQLite settings.
 
 use bench::BenchOutput;
 use bench::sqlite_bench::pragma::{self, BenchChoice, BenchChoiceKind, PragmaBenchPlan};

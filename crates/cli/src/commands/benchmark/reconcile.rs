@@ -1,4 +1,4 @@
-//! `warren bench reconcile`.
+//! Implements `warren bench reconcile`: measures how fast two message sets are reconciled.
 
 use bench::reconcile::ReconcileBenchPlan;
 use clap::Args;

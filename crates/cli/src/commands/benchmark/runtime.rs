@@ -1,4 +1,5 @@
-//! `warren bench runtime`.
+//! Implements `warren bench runtime`: runs the same workload through SQLite libraries for Node and
+//! Python.
 
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -61,7 +62,7 @@ pub(crate) struct BenchRuntimeArgs {
     method: MeasureArgs,
 }
 
-/// A cipher, or none.
+/// A cipher, or none for an unencrypted file.
 #[derive(Clone, Copy)]
 struct CipherOrNone(Option<Cipher>);
 
@@ -104,8 +105,8 @@ pub(crate) fn run(arguments: BenchRuntimeArgs, output: Printer) -> anyhow::Resul
     print_and_save(report, &arguments.method.places.report_dir, output)
 }
 
-/// Asks whoever sits at the terminal; where nobody does, it is an error. Who says no measures with
-/// what is there.
+/// Asks the user at the terminal whether to install; without a terminal it is an error. After a no,
+/// only the installed drivers are measured.
 fn wants_setup(not_set_up: NotSetUp, output: Printer) -> anyhow::Result<bool> {
     if output.json || !std::io::stdin().is_terminal() {
         return Err(not_set_up.into());
@@ -121,7 +122,7 @@ fn wants_setup(not_set_up: NotSetUp, output: Printer) -> anyhow::Result<bool> {
     Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
 
-/// Where things go that can be made again
+/// Returns the directory for files that can be created again
 /// (<https://specifications.freedesktop.org/basedir-spec/latest/>).
 fn cache_folder() -> anyhow::Result<PathBuf> {
     let folder = |name: &str| {

@@ -1,4 +1,4 @@
-//! `warren bench sync`.
+//! Implements `warren bench sync`: measures requests per second of the sync service.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ pub(crate) struct BenchSyncArgs {
     places: BenchOutputArgs,
 }
 
-/// `SyncBenchPart`, as the command line names it.
+/// A value of `--only`: a `SyncBenchPart`.
 #[derive(Clone, Copy)]
 struct SyncPartArg(SyncBenchPart);
 
@@ -95,7 +95,7 @@ impl ValueEnum for SyncPartArg {
     }
 }
 
-/// `SyncCompetitor`, as the command line names it.
+/// A value of `--against`: a `SyncCompetitor`.
 #[derive(Clone, Copy)]
 struct SyncCompetitorArg(SyncCompetitor);
 
@@ -117,7 +117,8 @@ impl ValueEnum for SyncCompetitorArg {
     }
 }
 
-/// The table `live` holds some hundreds of connections for each user.
+/// The wanted limit of open files: the table `live` holds some hundreds of connections for each
+/// user.
 const DESCRIPTORS_COUNT: usize = 20_000;
 
 pub(crate) fn run(arguments: BenchSyncArgs, output: Printer) -> anyhow::Result<()> {

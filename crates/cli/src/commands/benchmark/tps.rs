@@ -1,4 +1,4 @@
-//! `warren bench tps`.
+//! Implements `warren bench tps`: measures isolated transactions per second on a large table.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub(crate) struct BenchTpsArgs {
     places: BenchOutputArgs,
 }
 
-/// `TpsBenchPart`, as the command line names it.
+/// A value of `--only`: a `TpsBenchPart`.
 #[derive(Clone, Copy)]
 struct TpsPartArg(TpsBenchPart);
 
@@ -91,7 +91,7 @@ impl ValueEnum for TpsPartArg {
     }
 }
 
-/// `TpsCompetitor`, as the command line names it.
+/// A value of `--against`: a `TpsCompetitor`.
 #[derive(Clone, Copy)]
 struct TpsCompetitorArg(TpsCompetitor);
 

@@ -1,4 +1,4 @@
-//! `warren bench vacuum`.
+//! Implements `warren bench vacuum`: measures VACUUM and the effect of `auto_vacuum`.
 
 use anyhow::Context;
 use bench::sqlite_bench::vacuum::{self, VacuumBenchPart, VacuumBenchPlan};
@@ -40,7 +40,7 @@ pub(crate) struct BenchVacuumArgs {
     method: MeasureArgs,
 }
 
-/// `VacuumBenchPart`, as the command line names it.
+/// A value of `--only`: a `VacuumBenchPart`.
 #[derive(Clone, Copy)]
 struct VacuumPartArg(VacuumBenchPart);
 

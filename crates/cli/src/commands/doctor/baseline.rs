@@ -1,5 +1,5 @@
-//! What was found before: a finding is known if the same code was found at the same place of the same
-//! file. Numbers do not count: a file that is 30 % free pages was at 12 % before.
+//! Reads the findings of an earlier report: a finding is known if the same code was found at the
+//! same place in the same file. Numbers do not count: a file with 30 % free pages had 12 % before.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -15,11 +15,11 @@ use super::examined_file::ExaminedFile;
 use super::finding_identity::identity;
 use crate::output::CommandError;
 
-/// How often each was found.
+/// The number of findings by their identity.
 pub(super) struct FindingsBaseline(BTreeMap<String, usize>);
 
 impl FindingsBaseline {
-    /// Reads what `--json` printed, of one file or of many.
+    /// Reads the output of `--json`, of one file or of many.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let name = || path.display().to_string();
         let text = fs::read_to_string(path).with_context(name)?;
@@ -47,7 +47,8 @@ impl FindingsBaseline {
         Ok(Self(known))
     }
 
-    /// Takes what was found out of the baseline. Returns the places of those that were in it.
+    /// Removes the findings of a file from the baseline, and returns the indexes of those that were
+    /// in it.
     pub(super) fn take_known(&mut self, examined: &ExaminedFile) -> Vec<usize> {
         let Some(report) = &examined.report else { return Vec::new() };
         let is_known = |(index, finding): (usize, &DoctorFinding)| {
@@ -59,7 +60,7 @@ impl FindingsBaseline {
         report.findings.iter().enumerate().filter_map(is_known).collect()
     }
 
-    /// What was not found again.
+    /// Returns the findings that were not found again.
     pub(super) fn into_missing(self) -> Vec<String> {
         self.0.into_iter().filter(|(_, count)| *count > 0).map(|(identity, _)| identity).collect()
     }

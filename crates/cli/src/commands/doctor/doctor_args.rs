@@ -1,4 +1,4 @@
-//! The arguments of `warren doctor`.
+//! Defines the arguments of `warren doctor`.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::args::data_dir::StorageArgs;
 use crate::args::key_args::CipherKeyArgs;
 use crate::args::password::PasswordSource;
 
-// Headings in `--help`.
+// These are the headings in `--help`.
 const CODES: &str = "Finding codes";
 const FIXING: &str = "Fixing";
 const QUERIES: &str = "Queries and settings of a program";

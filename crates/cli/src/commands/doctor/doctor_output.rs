@@ -1,4 +1,4 @@
-//! What `warren doctor --json` prints.
+//! Defines the JSON output of `warren doctor`.
 
 use doctor::{CatalogueEntry, DoctorReport, FixReport, WatchInterval};
 use serde::Serialize;
@@ -6,31 +6,31 @@ use utoipa::ToSchema;
 
 use super::fleet_report::FleetReport;
 
-/// What `warren doctor` prints, by its options.
+/// The output of `warren doctor`, which depends on the options.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum DoctorOutput {
-    /// What was found in one file.
+    /// The report on one file.
     Report(Box<DoctorReport>),
-    /// What was found in several files or a directory, or with `--baseline`.
+    /// The report on several files or a directory, or on any files with `--baseline`.
     Fleet(FleetReport),
-    /// What was fixed, with `--fix`.
+    /// The fixes of one file, with `--fix`.
     Fix(Box<FixReport>),
-    /// What was undone, with `--undo`.
+    /// The undone fix, with `--undo`.
     Undo(UndoReport),
-    /// All codes, with `--list`.
+    /// The catalog of all finding codes, with `--list`.
     Catalogue(Vec<CatalogueEntry>),
-    /// One code, with `--explain`.
+    /// The catalog entry of one finding code, with `--explain`.
     Entry(CatalogueEntry),
-    /// One interval of many, with `--watch`.
+    /// The observations of one interval, with `--watch`; each interval prints one.
     Watch(WatchInterval),
 }
 
-/// What was undone.
+/// The output of `warren doctor --undo`: the undone fix.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct UndoReport {
-    /// The path of the file.
+    /// The path of the restored file.
     pub(super) path: String,
-    /// The directory that had the file as it was; it is gone now.
+    /// The path of the directory that held the original file; the directory no longer exists.
     pub(super) undo_path: String,
 }

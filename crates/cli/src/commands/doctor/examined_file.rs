@@ -1,4 +1,4 @@
-//! One file of many, and what came of examining it.
+//! Defines the result of examining one of several files.
 
 use doctor::{DoctorFinding, DoctorReport, Severity};
 use serde::Serialize;
@@ -7,21 +7,21 @@ use utoipa::ToSchema;
 use super::history;
 use crate::output::ErrorDetails;
 
-/// One file of many.
+/// One file in the output of `warren doctor` for several files.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ExaminedFile {
-    /// The path, as it was given or found.
+    /// The path of the file, as given on the command line or found in a directory.
     pub(super) path: String,
-    /// What was found; null if the file could not be examined.
+    /// The report on the file; null if it could not be examined.
     pub(super) report: Option<DoctorReport>,
-    /// Why the file could not be examined; null if it was.
+    /// The error that prevented the examination; null if the file was examined.
     pub(super) error: Option<ErrorDetails>,
-    /// Which of the findings the baseline has: places in `report.findings`, from 0.
+    /// The indexes, from 0, of the findings in `report.findings` that the baseline contains.
     pub(super) known: Vec<usize>,
 }
 
 impl ExaminedFile {
-    /// Findings that the baseline has not.
+    /// Returns the findings that are not in the baseline.
     pub(super) fn new_findings(&self) -> impl Iterator<Item = &DoctorFinding> {
         let findings = self.report.iter().flat_map(|report| &report.findings).enumerate();
         findings.filter(|(index, _)| !self.known.contains(index)).map(|(_, finding)| finding)

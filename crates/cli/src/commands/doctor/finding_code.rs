@@ -1,10 +1,10 @@
-//! A finding code that somebody typed.
+//! Parses a finding code from the command line.
 
 use doctor::FindingCode;
 
 use crate::output::CommandError;
 
-/// The code; an error if no finding has it.
+/// Returns the code, or an error if no finding has it.
 pub(super) fn finding_code(text: &str) -> Result<FindingCode, CommandError> {
     text.parse().map_err(|()| {
         CommandError::usage(format!("unknown finding code {text:?}"))

@@ -1,8 +1,8 @@
-//! By what a finding is recognised in another report.
+//! Computes the identity by which a finding is recognized in another report.
 
 use serde_json::{Map, Value};
 
-/// Path, code and names: tables, indexes, columns; no numbers, processes or messages.
+/// Returns path, code and names (tables, indexes, columns), but no numbers, processes or messages.
 pub(crate) fn identity(path: &str, code: &str, details: &Map<String, Value>) -> String {
     let is_name = |value: &Value| match value {
         Value::String(_) => true,

@@ -1,4 +1,5 @@
-//! `warren doctor --fix`: what would be done, what was, and how to take it back.
+//! Implements `warren doctor --fix` and `--undo`: prints the planned or applied fixes, and undoes
+//! them.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! `warren doctor` on many files: each gets its share of the time, what they have in common is
-//! counted, and what cannot be examined stops nothing.
+//! Implements `warren doctor` for several files: gives each a share of the time, counts what they
+//! have in common, and continues if one cannot be examined.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,11 +20,11 @@ use super::severity_status::{severity_status, verdict};
 use super::{format, history};
 use crate::output::{CommandError, ErrorDetails, Printer};
 
-/// The least that a file gets: enough to open it.
+/// The minimum share of a file: enough to open it.
 const SHARE_MIN: Duration = Duration::from_millis(20);
 const STATUS_UNEXAMINED: u8 = 1;
 
-/// More than one file is meant, or what only the many have.
+/// Returns whether several files are named, or an option is used that only this mode supports.
 pub(super) fn is_wanted(arguments: &DoctorArgs) -> bool {
     let is_single = arguments.fix.is_some() || arguments.undo || arguments.login.is_some();
     let has_many = arguments.files.len() > 1 || arguments.files.iter().any(|file| file.is_dir());
@@ -58,7 +58,7 @@ pub(super) fn run(
         survey.record(path, examined)?;
         bar.inc(1);
     }
-    // What the other files did not need of their shares is for those whose share was too small.
+    // The time that other files did not need goes to the files whose share was too small.
     let mut files_left = cut_short.len();
     for (path, mut examined, budget) in cut_short {
         let larger = share(files_left);
@@ -73,7 +73,7 @@ pub(super) fn run(
     survey.end(started.elapsed(), output)
 }
 
-/// The files that were examined so far.
+/// The examination of several files.
 struct FleetExamination<'a> {
     arguments: &'a DoctorArgs,
     options: &'a ExamineOptions,
@@ -145,7 +145,8 @@ impl<'a> FleetExamination<'a> {
     }
 }
 
-/// Errors in a file outweigh a file that could not be examined, and that outweighs the rest.
+/// Returns the more severe status: errors in a file outweigh a file that could not be examined,
+/// which outweighs all others.
 fn graver(a: u8, b: u8) -> u8 {
     const ORDER: &[u8] = &[0, 3, 5, 1, 4];
     let rank = |status: u8| ORDER.iter().position(|it| *it == status).unwrap_or(0);
@@ -159,8 +160,7 @@ fn total_budget(arguments: &DoctorArgs) -> anyhow::Result<Option<Duration>> {
     Ok(Some(total.ok_or_else(|| CommandError::usage(message))?))
 }
 
-/// What one of `files_left` files may take of the time that is left; `max` is what any file may
-/// take.
+/// Returns the time for one of `files_left` files, from the time that is left; at most `max`.
 fn share(max: Duration, left: Option<Duration>, files_left: usize) -> Duration {
     let files_left = u32::try_from(files_left).unwrap_or(u32::MAX).max(1);
     left.map_or(max, |left| (left / files_left).max(SHARE_MIN).min(max))
@@ -178,8 +178,8 @@ fn examine(path: &Path, arguments: &DoctorArgs, options: &ExamineOptions) -> Exa
     ExaminedFile { path: path.display().to_string(), report, error, known: Vec::new() }
 }
 
-/// The files that are meant, each once. What is named is taken as it is; of folders, what looks
-/// like a database.
+/// Returns the files to check, each once: all files that are named, and the databases in
+/// directories.
 fn files(arguments: &DoctorArgs) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in &arguments.files {

@@ -1,4 +1,4 @@
-//! What `warren doctor` finds in many files.
+//! Defines the JSON output of `warren doctor` for several files.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +8,39 @@ use utoipa::ToSchema;
 
 use super::examined_file::ExaminedFile;
 
-/// What was found in many files.
+/// The output of `warren doctor` for several files.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct FleetReport {
-    /// The files with findings, errors or changes, and those that were not compared as a whole.
+    /// The files with findings, errors or changes, and the files that were not fully compared.
     pub(super) files: Vec<ExaminedFile>,
-    /// What all files come to.
+    /// The totals of all files.
     pub(super) summary: FleetSummary,
 }
 
-/// What many files come to.
+/// The totals of all files that `warren doctor` examined in one run.
 #[derive(Default, Serialize, ToSchema)]
 pub(crate) struct FleetSummary {
-    /// How many files were to be examined.
+    /// The number of files, including those that could not be examined.
     pub(super) files_count: usize,
-    /// How many files have a new finding with the severity `error`.
+    /// The number of files with a new finding of the severity `error`.
     pub(super) errors_count: usize,
-    /// How many files have a new finding with the severity `warning`, and none above it.
+    /// The number of files with a new finding of the severity `warning`, and none above it.
     pub(super) warnings_count: usize,
-    /// How many files were not compared as a whole.
+    /// The number of files that were not fully compared.
     pub(super) incomplete_count: usize,
-    /// How many files could not be examined.
+    /// The number of files that could not be examined.
     pub(super) unexamined_count: usize,
-    /// How many new findings there are of each code.
+    /// The number of new findings of each code.
     pub(super) finding_counts: BTreeMap<FindingCode, usize>,
-    /// How many findings the baseline has.
+    /// The number of findings that the baseline already contains.
     pub(super) known_count: usize,
-    /// How many findings the rules of `--ignore` leave as they are.
+    /// The number of findings that the rules of `--ignore` exclude.
     pub(super) ignored_count: usize,
-    /// The lines of `--ignore` for what was not found.
+    /// The rules of `--ignore` that matched no finding, each as `file, line number: code`.
     pub(super) unused_ignore_rules: Vec<String>,
-    /// The findings of the baseline that are no longer there, as `path: code names`.
+    /// The findings of the baseline that no longer exist, each as `path: code names`.
     pub(super) gone: Vec<String>,
-    /// How long all examinations took.
+    /// The duration of all examinations in milliseconds.
     pub(super) duration_ms: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What was found, for programs that show it: GitHub's annotations, JUnit, Prometheus, SARIF.
+//! Formats findings for other programs: GitHub's annotations, JUnit, Prometheus, SARIF.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::doctor_args::DoctorFormat;
 use super::examined_file::ExaminedFile;
 use crate::output::Printer;
 
-/// The format outranks `--json`.
+/// Prints the findings in the format, which takes precedence over `--json`.
 pub(super) fn print(format: DoctorFormat, examined: &[ExaminedFile]) {
     let text = match format {
         DoctorFormat::Github => github(examined),
@@ -22,7 +22,8 @@ pub(super) fn print(format: DoctorFormat, examined: &[ExaminedFile]) {
     Printer { json: false }.text(format_args!("{}", text.trim_end()));
 }
 
-/// <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>
+/// Formats annotations:
+/// <https://docs.github.com/actions/reference/workflow-commands-for-github-actions>.
 fn github(examined: &[ExaminedFile]) -> String {
     let escape = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let escape_property = |text: &str| escape(text).replace(':', "%3A").replace(',', "%2C");
@@ -46,7 +47,7 @@ fn github(examined: &[ExaminedFile]) -> String {
     text
 }
 
-/// A test case for each file: <https://github.com/testmoapp/junitxml>.
+/// Formats a test case for each file: <https://github.com/testmoapp/junitxml>.
 fn junit(examined: &[ExaminedFile]) -> String {
     let failures = examined.iter().filter(|file| file.new_findings().next().is_some()).count();
     let errors = examined.iter().filter(|file| file.error.is_some()).count();
@@ -75,7 +76,7 @@ fn junit(examined: &[ExaminedFile]) -> String {
     text
 }
 
-/// In an attribute. XML has no way to write control characters.
+/// Escapes text for an XML attribute. XML cannot represent control characters.
 fn xml(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -90,7 +91,7 @@ fn xml(text: &str) -> String {
     escaped
 }
 
-/// <https://prometheus.io/docs/instrumenting/exposition_formats/>
+/// Formats metrics: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 fn prometheus(examined: &[ExaminedFile]) -> String {
     let escape = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let mut text = String::new();
@@ -138,7 +139,7 @@ fn prometheus(examined: &[ExaminedFile]) -> String {
     text
 }
 
-/// <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>
+/// Formats a SARIF log: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>.
 fn sarif(examined: &[ExaminedFile]) -> Value {
     let level = |severity: Severity| match severity {
         Severity::Error => "error",

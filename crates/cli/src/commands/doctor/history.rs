@@ -1,12 +1,12 @@
-//! How a file was before: `--history FOLDER` keeps a line of figures and findings for each run, and
-//! says what has changed since.
+//! Records the history of files: `--history FOLDER` stores a line of figures and findings for each
+//! run, and reports the changes since then.
 //!
 //! # Invariants
-//! - A file of the folder is about one database, by its path, and has at most `RUNS_MAX` lines,
-//!   the last run at its end. A line that cannot be read is counted, and no reason to fail.
+//! - A file of the directory belongs to one database, by its path, and has at most `RUNS_MAX`
+//!   lines, the last run at its end. An unreadable line is counted, and does not cause a failure.
 //!
 //! # Not here
-//! - What is kept of a run → `docs/reference/formats/20-doctor-history.md`.
+//! - The contents of a line → `docs/reference/formats/20-doctor-history.md`.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -21,31 +21,31 @@ use serde::{Deserialize, Serialize};
 use super::finding_identity::identity;
 use crate::output::{Printer, format_time};
 
-/// Hourly, this is six weeks.
+/// The maximum number of runs in a file: six weeks of hourly runs.
 const RUNS_MAX: usize = 1_000;
 const DAY_MS: u64 = 86_400_000;
-/// Figures are compared with the oldest run that is no older than this; findings with the last.
+/// The window of comparison: figures are compared with its oldest run, findings with the last run.
 const WINDOW_MS: u64 = 8 * DAY_MS;
-/// Of all pages: a change of the free ones that is told of one file among many.
+/// The growth of the share of free pages from which one file among many is reported.
 const GROWN_FREE: f64 = 0.1;
-/// A file or WAL that has grown by this is told of among many.
+/// The growth factor of a file or WAL from which one file among many is reported.
 const GROWN: u64 = 2;
-/// What is told among many only above this.
+/// The size above which a grown file or WAL is reported among many.
 const LARGE_BYTES: u64 = 10 << 20;
 
-/// Of each line: `docs/reference/formats/20-doctor-history.md`.
+/// The format of each line: `docs/reference/formats/20-doctor-history.md`.
 const FORMAT: u32 = 20;
 
-/// What is kept of one run.
+/// The recorded results of one run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct HistoryRun {
-    /// Always [`FORMAT`]; a line with another one cannot be read.
+    /// The format of the line, always [`FORMAT`]; a line with another one cannot be read.
     format: u32,
-    /// When the run ended, in milliseconds since 1970.
+    /// The time at which the run ended, in milliseconds since 1970.
     ended_ms: u64,
     file_bytes: u64,
     wal_bytes: u64,
-    /// Of all pages, 0 to 1; `None` where no page could be read.
+    /// The share of free pages, 0 to 1; `None` if no page could be read.
     free_ratio: Option<f64>,
     findings: Vec<HistoryFinding>,
 }
@@ -53,13 +53,13 @@ struct HistoryRun {
 /// A finding of one run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct HistoryFinding {
-    /// Path, code and names.
+    /// The identity of the finding: path, code and names.
     identity: String,
-    /// `code: summary`
+    /// The text `code: summary`.
     summary: String,
 }
 
-/// Compares the report with what is kept, and keeps it. `None` at the first run.
+/// Compares the report with the history, and appends it. `None` at the first run.
 pub(super) fn record_run(
     folder: &Path,
     report: &DoctorReport,
@@ -79,7 +79,7 @@ pub(super) fn record_run(
     if runs.len() < RUNS_MAX && text.lines().count() < 2 * RUNS_MAX {
         let mut file =
             OpenOptions::new().create(true).append(true).open(&path).with_context(name)?;
-        // A line that was cut off stays one.
+        // A line that was cut off must not merge with the new one.
         let cut = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         file.write_all(format!("{cut}{line}").as_bytes()).with_context(name)?;
     } else {
@@ -96,7 +96,7 @@ pub(super) fn record_run(
     Ok(trend)
 }
 
-/// Named after the database, and told apart by its path.
+/// Returns the path of a database's history: the database's file name, and a hash of its path.
 fn path(folder: &Path, database: &str) -> PathBuf {
     let name = Path::new(database).file_name().unwrap_or_default().to_string_lossy();
     let name: String = name.chars().take(80).collect();
@@ -104,7 +104,7 @@ fn path(folder: &Path, database: &str) -> PathBuf {
     folder.join(format!("{name}-{}.jsonl", &hash[..16]))
 }
 
-/// `None` of a line that is not of this format.
+/// Parses a line; `None` if it does not have this format.
 fn parse(line: &str) -> Option<HistoryRun> {
     serde_json::from_str(line).ok().filter(|run: &HistoryRun| run.format == FORMAT)
 }
@@ -157,7 +157,7 @@ const fn figures(run: &HistoryRun) -> HistoryFigures {
     }
 }
 
-/// What has changed, as lines.
+/// Prints the changes, as lines.
 pub(super) fn print(trend: &HistoryTrend, output: Printer) {
     output.line(format_args!(""));
     output.line(format_args!("{}", text(trend)));
@@ -174,7 +174,8 @@ pub(super) fn print(trend: &HistoryTrend, output: Printer) {
     }
 }
 
-/// `since 2026-11-17 10:02:33Z (7 days): 14.4 MB -> 20.1 MB, free pages 12 % -> 31 %, …`
+/// Returns the text `since 2026-11-17 10:02:33Z (7 days): 14.4 MB -> 20.1 MB, free pages 12 % -> 31
+/// %, …`.
 pub(super) fn text(trend: &HistoryTrend) -> String {
     let (before, now) = (trend.before, trend.now);
     let days = clock::now_ms().saturating_sub(trend.since_ms) / DAY_MS;
@@ -194,7 +195,7 @@ pub(super) fn text(trend: &HistoryTrend) -> String {
     )
 }
 
-/// Among many files, is this one worth a line?
+/// Returns whether one file among many has changed enough to be reported.
 pub(super) fn is_notable(trend: &HistoryTrend) -> bool {
     let (before, now) = (trend.before, trend.now);
     let has_grown =

@@ -1,4 +1,4 @@
-//! What somebody has decided to leave as it is: `--ignore FILE`, a line each, with a reason.
+//! Reads the rules of `--ignore FILE` for findings to ignore: one per line, with a reason.
 //!
 //! ```text
 //! # code           file             of what      reason
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! # Invariants
-//! - Each line has a reason, and a code that there is: a misspelt one would hide nothing.
+//! - Each line has a reason, and a code that exists: a misspelled one would hide nothing.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::output::CommandError;
 pub(super) struct IgnoreFile {
     file: PathBuf,
     rules: Vec<IgnoreLine>,
-    /// Lines that were needed.
+    /// The numbers of the lines that matched a finding.
     used: BTreeSet<usize>,
 }
 
@@ -47,14 +47,14 @@ impl IgnoreFile {
         Ok(Self { file: file.to_owned(), rules, used: BTreeSet::new() })
     }
 
-    /// Those for this file. A pattern with a slash is one for the whole path, as it was given; one
-    /// without, for its name.
+    /// Returns the rules for a file. A pattern with a slash matches the whole path as it was given;
+    /// one without a slash matches the name.
     pub(super) fn rules_for(&self, path: &Path) -> Vec<IgnoreRule> {
         let rules = self.rules.iter().filter(|rule| rule.is_for(path));
         rules.map(|rule| rule.ignore.clone()).collect()
     }
 
-    /// Notes which of them were needed.
+    /// Records which rules matched a finding.
     pub(super) fn mark_used(&mut self, path: &Path, report: &DoctorReport) {
         for ignored in &report.ignored {
             let is_it = |rule: &&IgnoreLine| {
@@ -66,7 +66,7 @@ impl IgnoreFile {
         }
     }
 
-    /// Lines that nothing needed: what they were for is fixed, or was never there.
+    /// Returns the rules that matched no finding: the problem is fixed, or never existed.
     pub(super) fn needless(&self) -> Vec<String> {
         let needless = self.rules.iter().filter(|rule| !self.used.contains(&rule.line));
         let line = |rule: &IgnoreLine| {
@@ -85,7 +85,7 @@ impl IgnoreLine {
     }
 }
 
-/// `None` of a line that says nothing.
+/// Parses a line; `None` if it is empty or a comment.
 fn rule(line: usize, text: &str) -> anyhow::Result<Option<IgnoreLine>> {
     let (rule, reason) = text.split_once('#').unwrap_or((text, ""));
     let (words, reason) = (rule.split_whitespace().collect::<Vec<_>>(), reason.trim().to_owned());

@@ -1,4 +1,4 @@
-//! A program's log, as `--queries` takes it, and what the doctor says of it as text.
+//! Reads a program's query log for `--queries`, and prints the doctor's results for it.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -10,11 +10,11 @@ use protocol::ErrorCode;
 
 use crate::output::{CommandError, Printer};
 
-/// Lines of the table.
+/// The maximum number of lines of the table.
 const SHOWN_MAX: usize = 15;
-/// Of a statement's text.
+/// The maximum length of a printed statement.
 const SHAPE_CHARACTERS_MAX: usize = 60;
-/// Of the rejected statements.
+/// The maximum number of printed statements that were rejected.
 const REJECTED_MAX: usize = 3;
 
 /// Reads the logs; `-` is the standard input.
@@ -74,7 +74,7 @@ pub(super) fn print(workload: &WorkloadSummary, output: Printer) {
     }
 }
 
-/// `        71 %      412   9.1 ms  0.02 ms  SELECT …`
+/// Prints a line such as `        71 %      412   9.1 ms  0.02 ms  SELECT …`.
 fn print_query(query: &WorkloadQuery, output: Printer) {
     let share = query.time_ratio.map_or_else(String::new, |it| format!("{:.1} %", it * 100.0));
     let ms = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{:.3}", us / 1e3));

@@ -1,4 +1,4 @@
-//! The report as text: what file it is, the findings, what was checked and what was not.
+//! Prints the report as text: the file, the findings, and which checks were done or skipped.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use indicatif::DecimalBytes;
 
 use crate::output::Printer;
 
-/// What most terminals show without folding.
+/// The width that most terminals show without wrapping.
 const WIDTH_MAX: usize = 100;
 const INDENT: &str = "         ";
 
@@ -50,7 +50,7 @@ pub(super) fn report(report: &DoctorReport, output: Printer) {
     output.line(format_args!("{:.1} s", duration.as_secs_f64()));
 }
 
-/// Lines of `--ignore` for what was not found.
+/// Prints the lines of `--ignore` that matched no finding.
 pub(super) fn needless(lines: &[String], output: Printer) {
     for line in lines {
         block("unused", &format!("ignore rule: {line}"), output);
@@ -99,14 +99,14 @@ fn finding(finding: &DoctorFinding, output: Printer) {
     if matches!(finding.fix, doctor::Fix::Advice(_)) {
         fix = wrap(&fix, WIDTH_MAX - INDENT.len()).join("\n");
     }
-    // Whole lines, to be copied.
+    // Lines of code stay whole, so that they can be copied.
     for (index, line) in fix.lines().enumerate() {
         let label = if index == 0 { "fix" } else { "" };
         output.line(format_args!("{label:>8} {line}"));
     }
 }
 
-/// What a code means.
+/// Prints the explanation of a code.
 pub(super) fn entry(entry: &CatalogueEntry, output: Printer) {
     let CatalogueEntry { code, severity, title, why, reference, detection, fix } = entry;
     output.line(format_args!("{severity:8} {code}: {title}"));
@@ -117,7 +117,7 @@ pub(super) fn entry(entry: &CatalogueEntry, output: Printer) {
     block("fix", fix, output);
 }
 
-/// A label and a text, wrapped beside it.
+/// Prints a label and, next to it, a wrapped text.
 fn block(label: &str, text: &str, output: Printer) {
     for (index, line) in wrap(text, WIDTH_MAX - INDENT.len()).iter().enumerate() {
         let label: &dyn Display = if index == 0 { &label } else { &"" };

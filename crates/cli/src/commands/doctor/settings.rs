@@ -1,5 +1,5 @@
-//! `--settings`: what a program's connection answered, read, with the way in which its framework
-//! writes a setting.
+//! Reads the settings of a program's connection for `--settings`, and finds the syntax with which
+//! the program's framework writes a setting.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,19 +23,19 @@ pub(super) fn from_args(arguments: &DoctorArgs) -> anyhow::Result<Option<Connect
     Ok(Some(settings))
 }
 
-/// How the program's framework writes a setting.
+/// Returns the syntax with which the program's framework writes a setting.
 #[cfg(feature = "bench")]
 fn line(settings: &ConnectionSettings) -> Option<SettingLine> {
     settings.framework().and_then(TargetFramework::by_name).map(|framework| framework.line)
 }
 
-/// A build without `warren tune` knows no frameworks, and says it in SQL.
+/// Returns nothing in a build without `warren tune`, which knows no frameworks; SQL is used then.
 #[cfg(not(feature = "bench"))]
 fn line(_: &ConnectionSettings) -> Option<SettingLine> {
     None
 }
 
-/// No more than can be settings, and a byte.
+/// Reads the file, but at most one byte more than valid settings can have.
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let limit = SETTINGS_BYTES_MAX.saturating_add(1).try_into().unwrap_or(u64::MAX);
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The exit status of `warren doctor`: what the gravest finding is.
+//! Computes the exit status of `warren doctor` from the most severe finding.
 
 use doctor::{DoctorReport, Severity};
 

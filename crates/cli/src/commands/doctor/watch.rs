@@ -1,5 +1,5 @@
-//! `warren doctor FILE --watch`: a line for each interval, and one for each process that does
-//! something.
+//! Implements `warren doctor FILE --watch`: prints a line for each interval, and one for each
+//! active process.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use indicatif::DecimalBytes;
 use super::doctor_output::DoctorOutput;
 use crate::output::{CommandError, Printer};
 
-/// Lines between two heads.
+/// The number of lines between two table headings.
 const LINES_PER_HEAD: u64 = 20;
-/// A snapshot that is held so long is worth a line.
+/// The age from which an open snapshot is reported.
 const SNAPSHOT_MS: u64 = 1_000;
 
 /// Whether the file is watched, and how.
@@ -32,7 +32,7 @@ pub(crate) struct WatchArguments {
     count: Option<u64>,
 }
 
-/// How it is watched.
+/// The options of a watch.
 #[derive(Clone, Copy)]
 pub(super) struct WatchPlan {
     interval: Duration,
@@ -40,7 +40,7 @@ pub(super) struct WatchPlan {
 }
 
 impl WatchArguments {
-    /// `None` if it is not to be watched.
+    /// Returns the options; `None` without `--watch`.
     pub(super) fn given(&self) -> anyhow::Result<Option<WatchPlan>> {
         let interval = Duration::try_from_secs_f64(self.interval).ok();
         let interval = interval.filter(|interval| !interval.is_zero());

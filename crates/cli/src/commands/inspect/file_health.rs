@@ -1,4 +1,4 @@
-//! How a file is, and what is in its way.
+//! Describes the state of a file, and the processes that have it open.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 
 use crate::output::Printer;
 
-/// How a file is, and which processes have it open.
+/// The fragmentation of a file, the size of its WAL, and the processes that have it open.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct FileHealth {
-    /// The share of the file that free pages take, from 0 to 1.
+    /// The fraction of the file that consists of free pages, from 0 to 1.
     fragmentation_ratio: f64,
     /// The size of the WAL in bytes.
     wal_bytes: u64,
@@ -28,7 +28,7 @@ pub(crate) struct FileStats<'a> {
 }
 
 impl FileStats<'_> {
-    /// Prints how the file is, and returns it.
+    /// Prints the state of the file, and returns it.
     pub(crate) fn describe(&self, output: Printer) -> FileHealth {
         let Self { path, file_bytes, free_bytes, wal_bytes } = *self;
         #[expect(clippy::cast_precision_loss, reason = "sizes stay far below 2⁵³")]

@@ -1,9 +1,9 @@
-//! What was inspected.
+//! Defines the kinds of things that can be inspected.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What was inspected.
+/// The kind of the inspected database.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum InspectedKind {

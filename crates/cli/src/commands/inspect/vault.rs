@@ -1,4 +1,5 @@
-//! `warren inspect --login`: what is in an account's vault and its sub-vaults.
+//! Implements `warren inspect --login`: shows the contents of an account's vault and its
+//! sub-vaults.
 
 use accounts::{Login, UnlockedAccount};
 use doctor::counted;
@@ -15,11 +16,11 @@ use crate::output::{CommandError, Printer};
 /// The output of `warren inspect --login`: an account's vault.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct VaultInspection {
-    /// Always `vault`.
+    /// The kind of this output; always `vault`.
     kind: InspectedKind,
     /// The login of the account.
     login: String,
-    /// Where the vault is kept.
+    /// The storage of the vault: a file or PostgreSQL.
     storage: VaultStorage,
     /// The number of messages.
     messages_count: u64,
@@ -31,19 +32,19 @@ pub(crate) struct VaultInspection {
     cursor: u64,
     /// The number of devices in the vault.
     devices_count: u64,
-    /// Whether the recorded fingerprints are those of the messages; null without `--verify`.
+    /// Whether the recorded fingerprints match the messages; null without `--verify`.
     verified: Option<bool>,
-    /// The vaults that were damaged and are repaired now; null without `--repair`.
+    /// The damaged vaults that were repaired; null without `--repair`.
     repaired: Option<Vec<VaultRepair>>,
     /// The account's sub-vaults.
     sub_vaults: Vec<SubVaultInspection>,
 }
 
-/// Where a vault is kept.
+/// The storage of a vault.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum VaultStorage {
-    /// A file of its own.
+    /// A file that contains only this vault.
     File(VaultFileStorage),
     /// Rows of a PostgreSQL database.
     Postgres(PostgresStorage),
@@ -54,39 +55,40 @@ pub(crate) enum VaultStorage {
 pub(crate) struct VaultFileStorage {
     /// The path of the file.
     path: String,
-    /// The size of the file without its WAL in bytes.
+    /// The size of the file in bytes, without its WAL.
     file_bytes: u64,
-    /// The size of the pages that hold nothing in bytes.
+    /// The size of the unused pages in bytes.
     free_bytes: u64,
-    /// The cipher of the file.
+    /// The name of the cipher of the file.
     cipher: &'static str,
     /// The name of the profile that the file is opened with.
     profile: &'static str,
-    /// How the file is.
+    /// The fragmentation, the WAL and the other users of the file.
     health: FileHealth,
 }
 
-/// The PostgreSQL database that has the rows of a vault.
+/// The PostgreSQL database that stores the rows of a vault.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PostgresStorage {
-    /// The host and port, or the socket, and the database that is asked for there.
+    /// The host and port, or the socket, and the name of the requested database.
     postgres_address: String,
-    /// The database that has the rows; behind a router it is another than the one that is asked.
+    /// The name of the database that stores the rows; behind a router it differs from the one in
+    /// `postgres_address`.
     database: String,
     /// The version of PostgreSQL.
     postgres_version: String,
-    /// The size of the tables and indexes in bytes, with all vaults that are in them.
+    /// The size of the tables and indexes in bytes, including all other vaults in them.
     table_bytes: u64,
 }
 
-/// A vault that was damaged and is repaired now.
+/// A damaged vault that was repaired.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct VaultRepair {
-    /// The path of the vault.
+    /// The path of the vault's file.
     path: String,
-    /// What was damaged, for people.
+    /// A description of the damage, for people.
     damage: String,
-    /// The path that the damaged file has now.
+    /// The path to which the damaged file was moved.
     quarantined_path: String,
 }
 
@@ -107,30 +109,30 @@ pub(crate) struct SubVaultInspection {
     gateway_state_bytes: usize,
     /// The number of chunks of the gateway's blobs.
     blob_chunks_count: usize,
-    /// The size of the file without its WAL in bytes; null in PostgreSQL.
+    /// The size of the sub-vault's file in bytes, without its WAL; null in PostgreSQL.
     file_bytes: Option<u64>,
-    /// Whether the recorded fingerprints are those of the messages; null without `--verify`.
+    /// Whether the recorded fingerprints match the messages; null without `--verify`.
     verified: Option<bool>,
 }
 
 impl VaultInspection {
-    /// Whether `--verify` found recorded fingerprints that are not those of the messages.
+    /// Returns whether `--verify` found recorded fingerprints that do not match the messages.
     pub(super) fn has_mismatch(&self) -> bool {
         let sub_vaults = self.sub_vaults.iter().map(|vault| vault.verified);
         sub_vaults.chain([self.verified]).any(|verified| verified == Some(false))
     }
 }
 
-/// What is done beyond looking.
+/// The optional checks of the vaults.
 #[derive(Clone, Copy)]
 pub(super) struct VaultChecks {
-    /// Compares the fingerprints with the messages.
+    /// Whether to compare the fingerprints with the messages.
     pub(super) verify: bool,
-    /// Looks for damaged pages.
+    /// Whether to check for damaged pages.
     pub(super) repair: bool,
 }
 
-/// Prints what is in the account's vault, and returns it.
+/// Prints the contents of the account's vault, and returns them.
 pub(super) fn inspect(
     subject: &FileOrAccountArgs,
     checks: VaultChecks,
@@ -170,7 +172,7 @@ pub(super) fn inspect(
     })
 }
 
-/// Looks at the files of the account's vaults, and repairs what is damaged. Returns what was.
+/// Checks the files of the account's vaults, repairs damaged ones, and returns them.
 fn repair(
     subject: &FileOrAccountArgs,
     data_dir: &DataDir,
@@ -199,7 +201,7 @@ fn repair(
     Ok(repairs)
 }
 
-/// A vault that belongs to the account.
+/// Inspects a sub-vault of the account.
 fn inspect_sub_vault(
     data_dir: &DataDir,
     unlocked: &UnlockedAccount,
@@ -228,7 +230,7 @@ fn inspect_sub_vault(
     ));
     let verified = verifies.then(|| verify(data_dir, &vault, output)).transpose()?;
     if verifies {
-        // Reading opens them.
+        // In PostgreSQL, reading a chunk unseals it, which fails if it was altered.
         for chunk in chunks {
             data_dir.wait(vault.chunk(chunk))?;
         }
@@ -246,7 +248,7 @@ fn inspect_sub_vault(
     })
 }
 
-/// Says where the vault is, and how it is kept.
+/// Prints and returns where the vault is stored, and with which settings.
 fn describe_storage(login: &Login, storage: VaultLocation, output: Printer) -> VaultStorage {
     match storage {
         VaultLocation::Sqlite {
@@ -280,8 +282,8 @@ fn describe_storage(login: &Login, storage: VaultLocation, output: Printer) -> V
     }
 }
 
-/// Compares what is recorded with the messages themselves; what is wrong is made anew. Returns
-/// whether all was right.
+/// Compares the recorded fingerprints with the messages, and rebuilds wrong ones. Returns whether
+/// all were right.
 fn verify(data_dir: &DataDir, vault: &Vault, output: Printer) -> anyhow::Result<bool> {
     let found = data_dir.wait(vault.verify())?;
     if found.is_equal() {

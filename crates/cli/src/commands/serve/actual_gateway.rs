@@ -1,4 +1,5 @@
-//! The options of `warren serve` for Actual Budget's apps.
+//! Defines the options of `warren serve` for Actual Budget's apps, and adds their gateway to the
+//! server.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use server::{Gateway, GatewayMount, SyncServer};
 
 use crate::output::CommandError;
 
-/// The path on the server's own listener.
+/// The path of the gateway on the server's own listener.
 const PATH: &str = "/actual";
 
 /// Options for the apps of Actual Budget.
@@ -49,7 +50,7 @@ pub(crate) struct ActualGatewayArgs {
     sync_bytes_max: usize,
 }
 
-/// Where the apps come in.
+/// The address or path at which the apps connect.
 #[derive(Clone)]
 struct GatewayAddress(GatewayMount);
 
@@ -69,12 +70,12 @@ impl FromStr for GatewayAddress {
 }
 
 impl ActualGatewayArgs {
-    /// Bytes of the largest request that is in memory as a whole.
+    /// Returns the size of the largest request that is in memory as a whole.
     pub(crate) fn largest_request(&self) -> usize {
         self.address.as_ref().map_or(0, |_| self.sync_bytes_max)
     }
 
-    /// Lets the apps in, if they are to be; returns the address that people give them.
+    /// Adds the gateway if it is enabled, and returns the address that users enter in the apps.
     pub(crate) fn add_to(self, server: &mut SyncServer) -> anyhow::Result<Option<String>> {
         let Some(GatewayAddress(place)) = self.address else { return Ok(None) };
         if let Some(web) = &self.web {
@@ -112,7 +113,7 @@ impl ActualGatewayArgs {
     }
 }
 
-/// Says in the log that no app can log in yet, and what to do.
+/// Logs a warning with a remedy if no app can log in yet.
 fn warn_without_account(server: &SyncServer, login: &Login) -> anyhow::Result<()> {
     match server.services().accounts().find(login) {
         Err(accounts::Error::NotFound) => {

@@ -1,17 +1,17 @@
-//! File descriptors: how many the system gives, and how many connections that leaves room for.
+//! Computes the number of connections that fit into the system's limit of file descriptors.
 
 use crate::output::CommandError;
 use anyhow::ensure;
 use protocol::ErrorCode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The accounts, the listener, standard streams, the runtime.
+/// Descriptors of the accounts, the listener, the standard streams and the runtime.
 const PROGRAM_COUNT: usize = 64;
-/// An open vault: its file, its WAL and the WAL's index.
+/// Descriptors of an open vault: its file, its WAL and the WAL's index.
 const VAULT_COUNT: usize = 3;
 
-/// How many connections to take: those that were asked for, which must fit, or as many of the
-/// default as do.
+/// Returns the number of connections: the requested number, which must fit, or else as many of the
+/// default as fit.
 pub(crate) fn connections_that_fit(
     asked: Option<usize>,
     default: usize,
@@ -20,7 +20,7 @@ pub(crate) fn connections_that_fit(
     let reserve = PROGRAM_COUNT + VAULT_COUNT * vaults_max;
     let wanted = asked.unwrap_or(default);
     let limit = raise_limit(wanted.saturating_add(reserve));
-    // Where the limit is low, vaults are rarely all open; the connections get a quarter of it.
+    // With a low limit, vaults are rarely all open; the connections get at least a quarter of it.
     let fits = limit.saturating_sub(reserve).max(limit / 4);
     ensure!(
         asked.is_none_or(|asked| asked <= fits),
@@ -38,7 +38,7 @@ fn too_few(wanted: usize, needed: usize, limit: usize, fits: usize) -> CommandEr
     ))
 }
 
-/// Raises the process' own limit towards `wanted`, as far as the system allows; returns the limit.
+/// Raises the process's own limit towards `wanted`, as far as the system allows; returns the limit.
 pub(crate) fn raise_limit(wanted: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let count = |limit: Option<u64>| {
@@ -49,7 +49,7 @@ pub(crate) fn raise_limit(wanted: usize) -> usize {
         return count(current);
     }
     let raising = setrlimit(Resource::Nofile, Rlimit { current: Some(raised as u64), maximum });
-    // A sandbox may forbid it: then what there is has to do.
+    // A sandbox may forbid this: then the current limit stays.
     if raising.is_ok() { raised } else { count(current) }
 }
 

@@ -1,9 +1,10 @@
-//! What a server logs on standard error: a line for people, or with `--json` an object, for each
-//! event.
+//! Writes a server's log to standard error: for each event a line for people or, with `--json`, an
+//! object.
 //!
 //! # Invariants
-//! - An event is one line, and commands no terminal, whatever is in its fields.
-//! - Colours only go to a terminal.
+//! - An event is one line, and sends no control sequences to a terminal, whatever its fields
+//!   contain.
+//! - Colors are used only on a terminal.
 
 use std::fmt::{Debug, Result};
 use std::io::{IsTerminal, stderr};
@@ -21,10 +22,10 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::output::{EscapedText, Printer};
 
-/// A level, or `module=level`, or several of them between commas. The parser of [`Targets`] takes
-/// every other word for a module, too.
+/// Parses a filter: a level, or `module=level`, or several of these, separated by commas. The
+/// parser of [`Targets`] would accept any other word as a module.
 pub(super) fn parse_filter(text: &str) -> std::result::Result<Targets, String> {
-    // It takes nothing for a level, too.
+    // The parser of a level also accepts the empty text.
     let is_level = |level: &str| !level.is_empty() && level.parse::<LevelFilter>().is_ok();
     let is_module = |module: &str| {
         let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_:-".contains(&byte);
@@ -44,7 +45,7 @@ pub(super) fn parse_filter(text: &str) -> std::result::Result<Targets, String> {
     text.parse().map_err(|error: ParseError| error.to_string())
 }
 
-/// Logs from here on.
+/// Starts to log events to standard error.
 pub(super) fn start(filter: Targets, output: Printer) {
     let log = tracing_subscriber::registry().with(filter);
     if output.json {
@@ -54,19 +55,19 @@ pub(super) fn start(filter: Targets, output: Printer) {
     }
 }
 
-/// For people.
+/// Formats events for people.
 fn lines<S, W>(writer: W, has_colors: bool) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: for<'a> MakeWriter<'a> + 'static,
 {
     let layer = fmt::layer().with_writer(writer).fmt_fields(EscapedFields);
-    // Where there is a terminal, NO_COLOR decides.
+    // On a terminal, the variable NO_COLOR decides.
     if has_colors { layer } else { layer.with_ansi(false) }
 }
 
-/// The message, then `name=value`. The crate's own formatter escapes some control characters, in
-/// some fields.
+/// Formats the message, then `name=value`. The library's own formatter escapes only some control
+/// characters, in some fields.
 struct EscapedFields;
 
 impl<'a> FormatFields<'a> for EscapedFields {
@@ -97,7 +98,7 @@ impl FieldWriter<'_> {
 
 impl Visit for FieldWriter<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Where in its source a library that logs by the crate `log` has said it.
+        // Libraries that use the crate `log` add their source location in such fields.
         if self.result.is_ok() && !field.name().starts_with("log.") {
             self.result = self.write(field.name(), value);
         }

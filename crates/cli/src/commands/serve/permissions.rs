@@ -1,14 +1,14 @@
-//! A data directory, and files with secrets, that other users may read: made by hand, or by an
-//! earlier version.
+//! Removes other users' access to a data directory, and warns about secret files that they can
+//! read: both may come from an administrator or an earlier version.
 //!
-//! Files that are made from here on are the owner's alone (`hardening.rs`). What is there already is
-//! closed at the start, as far as it is the data directory's: all that is in it, the vaults, and
-//! itself. It is left open, and the log says so, where it is more than a data directory, or where the
-//! system refuses.
+//! New files are accessible only to their owner (`hardening.rs`). At the start, the server also
+//! restricts existing files, if they belong to the data directory: all its files, the vaults, and
+//! the directory itself. It leaves the directory open, and logs a warning, if it also contains
+//! other things, or if the system refuses.
 //!
 //! # Invariants
-//! - A start does not fail for it.
-//! - No link is followed out of the directory, but for the name of `vaults` itself.
+//! - The server starts even if this fails.
+//! - No link is followed out of the directory, except the name `vaults` itself.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -20,18 +20,19 @@ use anyhow::Context;
 
 const OTHERS: u32 = 0o077;
 const READ_BY_ALL: u32 = 0o004;
-/// Of a directory in which everybody may make files, as `/tmp`.
+/// The mode bit of a directory in which all users may create files, such as `/tmp`.
 const STICKY: u32 = 0o1000;
 
-/// Folders that may be in a directory that is a data directory and nothing else: the vaults', and
-/// that of a file system whose root it is.
+/// Directories that a data directory may contain if it is used for nothing else: the vaults, and
+/// the one at the root of a file system.
 const FOLDERS: [&str; 2] = [VAULTS_DIRECTORY, "lost+found"];
-/// What the names of the server's own files begin with (Format 6).
+/// The starts of the names of the server's own files (Format 6).
 const FILES: [&str; 4] = [ACCOUNTS_FILE, "server.lock", "disk-reserve", "revocations"];
 
-/// Closes it, or says in the log why not.
+/// Restricts the directory to its owner, or logs the reason why this is not possible.
 pub(super) fn restrict_to_owner(data: &Path) {
-    // Who cannot read it is told when it is opened; if it is not there, it is made closed.
+    // An unreadable directory is reported when it is opened; a missing one is created with owner
+    // access only.
     let Ok(directory) = DataDirPermissions::read(data) else { return };
     match directory.restrict() {
         Ok(0) => {}
@@ -48,10 +49,10 @@ pub(super) fn restrict_to_owner(data: &Path) {
     }
 }
 
-/// Says in the log if every user of this machine may read a file that holds a secret. Its group may:
-/// that is how a certificate's key is often shared.
+/// Logs a warning if every user of this machine can read a file that contains a secret. Its group
+/// may read it: the key of a certificate is often shared that way.
 pub(super) fn warn_of_readers(file: &Path) {
-    // What cannot be read is an error where it is used.
+    // An unreadable file is an error where it is used.
     let Ok(metadata) = fs::metadata(file) else { return };
     if mode(&metadata) & READ_BY_ALL != 0 {
         tracing::warn!(
@@ -66,7 +67,7 @@ struct DataDirPermissions {
     path: PathBuf,
     mode: u32,
     files: Vec<PathBuf>,
-    /// Nothing else is in it.
+    /// Whether the directory contains nothing else.
     is_own: bool,
 }
 
@@ -86,8 +87,8 @@ impl DataDirPermissions {
         Ok(directory)
     }
 
-    /// Returns how many files and folders in it were open. What cannot be closed keeps nothing else
-    /// from being closed.
+    /// Restricts all files, and returns the number of those that were open. A failure does not
+    /// prevent the others from being restricted.
     fn restrict(&self) -> anyhow::Result<u64> {
         let itself = self.restrict_directory();
         let files = self.files.iter().filter(|file| self.is_own || is_of_server(file));
@@ -125,8 +126,8 @@ fn is_of_server(file: &Path) -> bool {
     FILES.iter().any(|known| name.starts_with(known))
 }
 
-/// A folder of vaults that is closed was made so, or was closed when all in it was: there may be a
-/// hundred thousand files in them, and none is looked at again.
+/// Restricts the vaults. A closed directory of vaults was created that way, or was closed after all
+/// files in it: it may contain a hundred thousand files, and they are not checked again.
 fn restrict_vaults(vaults: &Path) -> anyhow::Result<u64> {
     let Ok(metadata) = fs::metadata(vaults) else { return Ok(0) };
     let mut count = 0;
@@ -146,7 +147,7 @@ fn restrict_vaults(vaults: &Path) -> anyhow::Result<u64> {
     Ok(count)
 }
 
-/// Two hex digits.
+/// Returns whether a name consists of two hex digits, like the directories of vaults.
 fn is_of_vaults(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().as_encoded_bytes();
     name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
@@ -159,7 +160,8 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     read().with_context(|| folder.display().to_string())
 }
 
-/// Takes all rights but the owner's away. `false`: nobody else had any, or it is gone, or a link.
+/// Removes all permissions except the owner's. `false` if there were none, or the file is gone or a
+/// link.
 fn remove_group_and_other_bits(path: &Path) -> anyhow::Result<bool> {
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),

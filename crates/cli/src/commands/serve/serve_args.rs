@@ -1,4 +1,4 @@
-//! The settings of `warren serve`, as arguments.
+//! Defines the settings of `warren serve` as arguments.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use tracing_subscriber::filter::Targets;
 use super::{actual_gateway, log};
 use crate::args::postgres_args::PostgresArgs;
 
-/// Of `--request-body-bytes-max`: a request that names a device has room.
+/// The smallest value of `--request-body-bytes-max`: a request that names a device fits.
 const BODY_BYTES_MAX_LEAST: u64 = 1_000;
 
-/// A day: more would be no limit.
+/// The largest timeout, one day: anything longer would not be a limit.
 const REQUEST_TIMEOUT_SECONDS_MAX: u64 = 86_400;
 
-// Headings in `--help`.
+// These are the headings in `--help`.
 const ACCESS: &str = "Access";
 const LIMITS: &str = "Limits";
 const NETWORK: &str = "Network";

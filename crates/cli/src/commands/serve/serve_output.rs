@@ -1,4 +1,4 @@
-//! What `warren serve` prints with `--json`.
+//! Defines the JSON output of `warren serve`.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ServeOutput {
-    /// The server has started.
+    /// The addresses of a server that has started.
     Start(ServerStart),
-    /// The settings, with `--print-config`.
+    /// The final settings, with `--print-config`.
     Config(PrintedConfig),
 }
 
@@ -26,25 +26,25 @@ pub(crate) struct ServerStart {
     pub(crate) data_dir: String,
 }
 
-/// The final settings.
+/// The output of `warren serve --print-config`: the final settings.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PrintedConfig {
     /// The path of the settings file; null if none was given.
     pub(crate) config_file: Option<String>,
-    /// All settings, by name.
+    /// The final values of all settings, by name.
     pub(crate) settings: BTreeMap<String, PrintedSetting>,
 }
 
 /// A setting with its final value.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct PrintedSetting {
-    /// The value; null if there is none, or if it is a secret.
+    /// The value of the setting; null if it has none, or if the value is a secret.
     pub(crate) value: Option<SettingValue>,
     /// Whether the value is a secret.
     pub(crate) secret: bool,
     /// The source of the value.
     pub(crate) source: SettingSource,
-    /// The location of the value: file and line, variable or option; null for a default.
+    /// The location of the value: a file and line, a variable or an option; null for a default.
     pub(crate) location: Option<String>,
 }
 
@@ -52,13 +52,13 @@ pub(crate) struct PrintedSetting {
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum SettingValue {
-    /// True or false.
+    /// A boolean, true or false.
     Boolean(bool),
     /// A whole number.
     Integer(i64),
     /// A text, a path, or a number above 2⁶³ − 1.
     Text(String),
-    /// The values of a list.
+    /// A list of strings.
     List(Vec<String>),
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum SettingValue {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SettingSource {
-    /// The default.
+    /// The default of the setting.
     Default,
     /// The settings file.
     File,

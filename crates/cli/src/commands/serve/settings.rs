@@ -1,13 +1,14 @@
-//! The settings of `warren serve`: from the command line, the environment and a TOML file.
+//! Reads the settings of `warren serve` from the command line, the environment and a TOML file.
 //!
-//! A setting is an option of `serve::ServeArgs`; it is declared there and nowhere else. Its name in
-//! the file is the option's long name, its variable is `WARREN_` and that name in capitals, and its
-//! type is that of the field. A secret is marked by `hide_env_values`, and never shown.
+//! A setting is an option of `serve::ServeArgs`; it is declared only there. Its name in the file is
+//! the option's long name, its variable is `WARREN_` and that name in capitals, and its type is
+//! that of the field. `hide_env_values` marks a secret, which is never shown.
 //!
 //! # Invariants
-//! - The command line wins over the environment, that over the file, and the file over defaults. A
-//!   setting of a lower layer that conflicts with one of a higher layer is ignored.
-//! - Which settings go together is checked on the final values, wherever they come from.
+//! - The command line wins over the environment, the environment over the file, and the file over
+//!   defaults. A setting of a lower layer that conflicts with one of a higher layer is ignored.
+//! - Conflicts and requirements between settings are checked on the final values, regardless of
+//!   their source.
 //! - No other command reads these variables.
 
 mod config_file;
@@ -32,8 +33,8 @@ pub(crate) use self::variables::warn_of_unknown_variables;
 use super::serve_args::ServeArgs;
 use crate::output::Printer;
 
-// What tells where settings come from, and is none itself. A doc comment would become the help of
-// the whole command.
+// These options control where settings come from, and are not settings themselves. A doc comment
+// would become the help of the whole command.
 #[derive(Args)]
 #[command(next_help_heading = "Configuration")]
 struct ConfigArgs {
@@ -46,7 +47,7 @@ struct ConfigArgs {
     print_config: bool,
 }
 
-/// The options of `warren serve` as the command line and the environment give them.
+/// The options of `warren serve` from the command line and the environment.
 pub(crate) struct LayeredServeArgs {
     options: ConfigArgs,
     given: ArgMatches,
@@ -63,7 +64,7 @@ impl LayeredServeArgs {
         settings.arguments().map(drop)
     }
 
-    /// Adds the file, and checks what all layers make together.
+    /// Adds the settings of the file, and checks all layers together.
     pub(crate) fn resolve(&self) -> anyhow::Result<ServeArgs> {
         self.settings()?.arguments()
     }
@@ -96,7 +97,7 @@ impl LayeredServeArgs {
         Ok(ResolvedSettings { config, settings })
     }
 
-    /// The setting, if the command line or the environment has it.
+    /// Returns the setting, if the command line or the environment contains it.
     fn command_line_or_env(&self, arg: &Arg) -> Option<ResolvedSetting> {
         let id = arg.get_id().as_str();
         let origin = match self.given.value_source(id)? {
@@ -105,7 +106,7 @@ impl LayeredServeArgs {
             _ => return None,
         };
         let values = match SettingKind::from_arg(arg) {
-            // As it was understood: a variable may say `yes`.
+            // This is the parsed value: a variable may contain `yes`.
             SettingKind::Boolean => vec![self.given.get_flag(id).to_string().into()],
             _ => self.given.get_raw(id)?.map(OsStr::to_owned).collect(),
         };
@@ -116,7 +117,7 @@ impl LayeredServeArgs {
 impl ResolvedSettings {
     /// Parses the final values as if all had been written on the command line.
     fn arguments(&self) -> anyhow::Result<ServeArgs> {
-        // A flag that is `false` is as good as absent: what conflicts with it may be there.
+        // A flag that is `false` counts as absent: settings that conflict with it are allowed.
         let is_off = |one: &ResolvedSetting| {
             SettingKind::from_arg(&one.arg) == SettingKind::Boolean && one.values == ["false"]
         };
@@ -147,8 +148,8 @@ impl ResolvedSettings {
 }
 
 impl Args for LayeredServeArgs {
-    /// Everything on its own is checked when this is parsed, everything together only when all
-    /// layers are there.
+    /// Each option is checked when it is parsed, but conflicts and requirements only when all
+    /// layers are known.
     fn augment_args(command: Command) -> Command {
         let command = ServeArgs::augment_args(command).mut_args(|arg| {
             let arg = as_value(arg);

@@ -1,4 +1,5 @@
-//! The sync status: what the server and the account's other devices have, next to this file.
+//! Describes the sync status: what the server and the account's other devices have, compared with
+//! this file.
 
 use std::time::Duration;
 
@@ -9,13 +10,13 @@ use replica::{HttpTransport, Replica, ReplicaStatus, SyncStatus};
 
 use crate::output::time_span::ago;
 
-/// How long to wait for it: longer, and people wonder what hangs.
+/// The time limit of the request; during a longer wait, the command would seem to hang.
 const TIMEOUT: Duration = Duration::from_millis(2_500);
-/// Other devices in the text, those seen last first; `--json` has them all.
+/// The maximum number of other devices in the text, those seen last first; `--json` has them all.
 const DEVICES_COUNT_MAX: usize = 10;
 
-/// Asks the server of this file, and remembers what the devices are called. `None` if the file
-/// knows no server.
+/// Fetches the devices from the file's server, and stores their names. `None` if the file has no
+/// server.
 pub(crate) fn fetch_device_list(replica: &Replica) -> replica::Result<Option<DeviceList>> {
     let (Some(server), Some(token)) = (replica.server()?, replica.token()?) else {
         return Ok(None);
@@ -26,8 +27,8 @@ pub(crate) fn fetch_device_list(replica: &Replica) -> replica::Result<Option<Dev
     Ok(Some(list))
 }
 
-/// One sentence: `in sync: the server has 169,000 of 169,000 changes; phone: seen 2 minutes ago, in
-/// sync; …`.
+/// Returns one sentence: `in sync: the server has 169,000 of 169,000 changes; phone: seen 2 minutes
+/// ago, in sync; …`.
 pub(crate) fn describe(status: &ReplicaStatus, sync_status: &SyncStatus) -> String {
     let mut others: Vec<_> = sync_status.devices.iter().filter(|device| !device.current).collect();
     others.sort_by_key(|device| std::cmp::Reverse(device.last_seen_ms));

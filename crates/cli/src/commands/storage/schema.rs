@@ -1,4 +1,4 @@
-//! `warren storage schema`: the SQL for whoever looks after the database.
+//! Implements `warren storage schema`: prints the SQL for the administrator of the database.
 
 use clap::Args;
 use serde::Serialize;

@@ -1,9 +1,10 @@
-//! The thread that listens to the server, and asks again when it is gone.
+//! Runs the thread that receives the server's events, and reconnects when the connection is lost.
 //!
 //! # Invariants
-//! - One piece of news waits at most: while nobody takes it, the thread reads no further, and the
-//!   server skips what is out of date.
-//! - It ends when its [`EventListener`] is dropped: at once between two connections, else at the
+//! - At most one event waits: until the watch takes it, the thread reads no further, and the server
+//!   skips outdated states.
+//! - The thread ends when its [`EventListener`] is dropped: at once between two connections,
+//!   otherwise at the next event or keep-alive.
 //!   next sign of life.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
@@ -12,17 +13,18 @@ use std::thread;
 use protocol::{ErrorCode, VaultState};
 use replica::{Error, HttpTransport, RetryBackoff, ServerEvent};
 
-/// What the server says, or that it says nothing.
+/// An event of the listener: a state of the vault, or a lost connection.
 pub(super) enum ListenerEvent {
     State(VaultState),
-    /// The connection is gone; after a refusal of the token for good, else there will be another.
+    /// The connection is lost. If the token was rejected, this is final; otherwise the thread
+    /// reconnects.
     Lost(Error),
 }
 
-/// Listens as long as it is there.
+/// Runs the listener until it is dropped.
 pub(super) struct EventListener {
     pub(super) news: Receiver<ListenerEvent>,
-    /// Dropped with it.
+    /// The channel whose end stops the thread when this is dropped.
     _stop: SyncSender<()>,
 }
 
@@ -47,7 +49,7 @@ fn run(
     loop {
         match listen(http, token, tell, stopped, &mut backoff) {
             Ok(ListenOutcome::Stopped) => return,
-            // It stops, or it does not know this device any more: the next answer says which.
+            // The server stops, or it no longer knows this device: the next connection shows which.
             Ok(ListenOutcome::ByServer) => {}
             Err(error) => {
                 let code = ErrorCode::InvalidToken;
@@ -64,14 +66,14 @@ fn run(
     }
 }
 
-/// How a connection ended in order.
+/// The ways in which a connection ends without an error.
 enum ListenOutcome {
     ByServer,
-    /// Nobody wants to know any more.
+    /// The [`EventListener`] was dropped.
     Stopped,
 }
 
-/// One connection: passes on what it hears.
+/// Passes on the events of one connection.
 fn listen(
     http: &HttpTransport,
     token: &str,

@@ -1,4 +1,4 @@
-//! What a sync did, in words.
+//! Prints the report of a sync.
 
 use std::path::Path;
 
@@ -92,10 +92,10 @@ fn describe_discrepancy(discrepancy: SetDiscrepancy, output: Printer) {
     }
 }
 
-/// Names that are shown of the devices that may have what the server has lost.
+/// The maximum number of listed devices that may have the changes that the server has lost.
 const AWAY_COUNT_MAX: usize = 5;
 
-/// What the server has lost, and who may have it.
+/// Describes the changes that the server has lost, and the devices that may have them.
 pub(crate) fn describe_loss(loss: &ServerLoss) -> [String; 2] {
     let at = format_time(loss.repaired_ms);
     let lost = match loss.missing_count {
@@ -130,7 +130,8 @@ fn describe_moved(report: &SyncReport, output: Printer) {
     }
 }
 
-/// In brackets, what is equal and not shown here, and what is here and not sent.
+/// Returns, in brackets, the synced changes that are not shown here, and the changes that were not
+/// sent.
 fn exceptions(report: &SyncReport) -> String {
     let dangling = VisibilityOverrideKind::DanglingReference;
     let missing = report.visibility_override_counts.get(&dangling).copied().unwrap_or(0);
@@ -164,12 +165,12 @@ fn exceptions(report: &SyncReport) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
 
-/// Nothing if there are none.
+/// Returns the count with its noun; `None` for 0.
 fn counted_unless_zero(count: u64, singular: &str, plural: &str) -> Option<String> {
     (count > 0).then(|| counted(count, singular, plural))
 }
 
-/// Tables and columns that are named in one line.
+/// The maximum number of tables and columns that one line lists.
 const UNKNOWN_COUNT_MAX: usize = 5;
 
 fn describe_erased(path: &Path, report: &SyncReport, output: Printer) {

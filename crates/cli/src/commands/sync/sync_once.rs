@@ -1,4 +1,4 @@
-//! One sync with a server, with its progress on the terminal.
+//! Syncs once with a server, and shows the progress on the terminal.
 
 use engine::clock::now_ms;
 use indicatif::ProgressBar;
@@ -6,20 +6,20 @@ use replica::{Error, HttpTransport, Replica, SyncContext, SyncProgress, SyncRepo
 
 use crate::output::Printer;
 
-/// The server, and whose certificates it may show.
+/// The address of the server, and the authorities that may have issued its certificate.
 pub(crate) struct ServerAddress {
     pub(crate) address: String,
     pub(crate) roots: TrustedRoots,
 }
 
 impl ServerAddress {
-    /// What a file that has signed in remembers.
+    /// Returns the server that a signed-in file has stored.
     pub(crate) fn of(replica: &Replica) -> anyhow::Result<Self> {
         let address = replica.server()?.ok_or(Error::ServerNotConfigured)?;
         Ok(Self { address, roots: replica.trusted_roots()? })
     }
 
-    /// With connections of its own.
+    /// Creates a transport with its own connections.
     pub(crate) fn http(&self) -> HttpTransport {
         HttpTransport::trusting(&self.address, self.roots.clone())
     }
@@ -46,7 +46,7 @@ fn show_progress(bar: &ProgressBar, progress: SyncProgress) {
         SyncProgress::Applied(done) => ("applying", done, done),
     };
     bar.set_message(what);
-    // A total of 0 is not known yet.
+    // A total of 0 means that it is not known yet.
     if total > 0 {
         bar.set_length(total);
     } else {

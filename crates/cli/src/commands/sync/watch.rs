@@ -1,4 +1,4 @@
-//! `warren sync --watch`: keeps a file in sync until it is told to stop.
+//! Implements `warren sync --watch`: keeps a file in sync until a signal stops it.
 //!
 //! ```text
 //! server ══ events ══► listener (thread) ─┐
@@ -7,12 +7,13 @@
 //! ```
 //!
 //! # Invariants
-//! - Nothing to do is one look at the file's header each [`POLL`].
-//! - A failure that may pass is told once, and tried again after pauses that grow to a minute; what
-//!   the user must see to ends the watch with its code.
+//! - While there is nothing to sync, the watch only reads the file's header every [`POLL`].
+//! - A temporary failure is reported once, and retried after pauses that grow to a minute; a
+//!   failure that requires the user ends the watch with its code.
 //!
 //! # Not here
-//! - The connection that hears events → `event_listener.rs`. What a sync does → `replica`.
+//! - The connection that receives events → `event_listener.rs`.
+//! - The steps of a sync → `replica`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,14 +36,15 @@ use super::{describe, sync_once};
 use crate::commands::status::sync_status;
 use crate::output::Printer;
 
-/// How soon a change of the file is noticed.
+/// The interval of checks whether the file has changed.
 const POLL: Duration = Duration::from_millis(200);
-/// A program that writes without pause is not waited for any longer.
+/// The longest wait for a program that writes without a pause.
 const BURST_MAX: Duration = Duration::from_secs(2);
-/// How long a sync under way may go on after Ctrl-C. The next one goes on where it was cut.
+/// The time that a running sync has to finish after Ctrl-C. The next one resumes an interrupted
+/// one.
 const STOP_MAX: Duration = Duration::from_secs(5);
 
-/// What is watched, and how.
+/// The watched file, and the options of the watch.
 pub(super) struct WatchOptions {
     pub(super) replica: Replica,
     pub(super) server: ServerAddress,
@@ -50,7 +52,7 @@ pub(super) struct WatchOptions {
     pub(super) output: Printer,
 }
 
-/// Syncs now, and whenever there is something to sync, until a signal comes.
+/// Syncs now, and whenever there is something to sync, until a signal arrives.
 pub(super) fn watch(watch: WatchOptions) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -60,7 +62,7 @@ pub(super) fn watch(watch: WatchOptions) -> anyhow::Result<()> {
         let (done, mut ended) = oneshot::channel();
         let is_stopped = Arc::clone(&stop);
         thread::Builder::new().name("watch".into()).spawn(move || {
-            // After the signal nobody may be there to hear it.
+            // After the signal, the receiver may be gone.
             drop(done.send(WatchLoop::new(watch).run(&is_stopped)));
         })?;
         tokio::select! {
@@ -76,17 +78,17 @@ pub(super) fn watch(watch: WatchOptions) -> anyhow::Result<()> {
     })
 }
 
-/// A line of `warren sync --watch`.
+/// An output line of `warren sync --watch`.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum WatchEvent {
-    /// A sync ended.
+    /// A sync was completed.
     Synced(Box<SyncReport>),
-    /// A sync failed, and will be tried again.
+    /// A sync failed, and will be retried.
     Waiting {
-        /// The error's code.
+        /// The code of the error.
         code: ErrorCode,
-        /// The error for people.
+        /// The message of the error, for people.
         message: String,
     },
 }
@@ -94,20 +96,20 @@ pub(crate) enum WatchEvent {
 struct WatchLoop {
     watch: WatchOptions,
     listener: Option<EventListener>,
-    /// Whose token it has: a copy becomes another device at its first sync.
+    /// The token of the listener: a copied file becomes another device at its first sync.
     token: Option<String>,
     data_version: i64,
-    /// When the file was first seen to hold something new, and whether it was written to since the
-    /// last look.
+    /// The time at which a change of the file was first seen, and whether the file was written to
+    /// since the last check.
     changed: Option<Instant>,
     is_busy: bool,
-    /// Whether there is something to sync, and when to try it again after a failure.
+    /// Whether there is something to sync, and when to retry after a failure.
     is_due: bool,
     retry_at: Option<Instant>,
     backoff: RetryBackoff,
-    /// The failure that was told last.
+    /// The failure that was reported last.
     last_reported_code: Option<ErrorCode>,
-    /// Whether the devices' names were asked for.
+    /// Whether the devices' names were fetched.
     has_device_names: bool,
 }
 
@@ -141,7 +143,7 @@ impl WatchLoop {
         Ok(())
     }
 
-    /// Waits for [`POLL`], or until the server says something.
+    /// Waits for [`POLL`], or until an event arrives.
     fn wait_for_event(&mut self) -> anyhow::Result<()> {
         let Some(listener) = &self.listener else {
             thread::park_timeout(POLL);
@@ -149,7 +151,7 @@ impl WatchLoop {
         };
         match listener.news.recv_timeout(POLL) {
             Ok(ListenerEvent::State(state)) => {
-                // The server is there: what failed before may be tried at once.
+                // The server is reachable: the failed sync may be retried at once.
                 self.retry_at = None;
                 self.last_reported_code.take_if(|code| {
                     matches!(code, ErrorCode::Unreachable | ErrorCode::UnexpectedResponse)
@@ -158,8 +160,8 @@ impl WatchLoop {
             }
             Ok(ListenerEvent::Lost(error)) if is_permanent(&error) => return Err(error.into()),
             Ok(ListenerEvent::Lost(error)) => {
-                // It answers, but has no place for one more listener, or a proxy lets no events
-                // pass: then it is asked instead.
+                // The server responds, but accepts no further subscriber, or a proxy blocks events:
+                // then a sync polls instead.
                 self.is_due |= matches!(
                     error,
                     Error::RejectedByServer { .. } | Error::UnexpectedResponse { .. }
@@ -172,17 +174,17 @@ impl WatchLoop {
         Ok(())
     }
 
-    /// Whether the vault is not what this file has: one's own push is heard, too.
+    /// Returns whether the vault differs from this file: a device's own push also causes an event.
     fn differs(&self, state: &VaultState) -> replica::Result<bool> {
         let status = self.watch.replica.remote()?;
         let cursor = status.map_or(0, |remote| remote.cursor);
         Ok(*state != VaultState::new(cursor, self.watch.replica.fingerprint()?))
     }
 
-    /// Looks whether a program has written to the file, and waits for the end of a burst.
+    /// Checks whether a program has written to the file, and waits for the end of a burst.
     fn check_file(&mut self) -> anyhow::Result<()> {
         match self.try_check_file() {
-            // Somebody writes for longer than Warren waits for a lock.
+            // Another program writes for longer than Warren waits for a lock.
             Err(Error::Sqlite(error)) if is_locked(&error) => Ok(()),
             looked => Ok(looked?),
         }
@@ -228,7 +230,7 @@ impl WatchLoop {
         if in_sync {
             self.backoff.reset();
         } else {
-            // Another device may have pushed in between; then an event is on its way, too.
+            // Another device may have pushed during the sync; then an event also arrives.
             self.is_due = true;
             self.retry_at = Some(now() + self.backoff.next_delay());
         }
@@ -239,13 +241,13 @@ impl WatchLoop {
             self.token = token;
         }
         if !self.has_device_names {
-            // Names are for people: a sync does not fail for them.
+            // Device names are only for people: a sync does not fail because of them.
             self.has_device_names = sync_status::fetch_device_list(&self.watch.replica).is_ok();
         }
         Ok(())
     }
 
-    /// Tells a failure that may pass, once.
+    /// Reports a temporary failure, once.
     fn report_failure_once(&mut self, error: &Error) -> anyhow::Result<()> {
         let message = error.to_string();
         let code = error.code();
@@ -259,16 +261,16 @@ impl WatchLoop {
     }
 }
 
-/// Whether somebody has to do something before this sync can succeed.
+/// Returns whether this sync can succeed only after the user has done something.
 fn is_permanent(error: &Error) -> bool {
     match error {
-        // A full account may be given more room, and clocks are set right.
+        // A quota may be raised, and clocks are corrected.
         Error::RejectedByServer { code: ErrorCode::QuotaExceeded | ErrorCode::ClockDrift, .. }
         | Error::UnexpectedResponse { .. }
         | Error::Unreachable(_)
-        // A certificate is renewed.
+        // Certificates are renewed.
         | Error::Untrusted { .. } => false,
-        // A server of before has no events; it is asked instead.
+        // An older server has no events, so syncs poll it instead.
         Error::RejectedByServer { code: ErrorCode::NotFound, .. } => false,
         Error::RejectedByServer { code, .. } => !code.is_retryable(),
         Error::Sqlite(error) => !is_locked(error),

@@ -1,4 +1,4 @@
-//! A published server that was used for a while, and the requests for it and for Warren after it.
+//! A published server that was used for a while, and the requests to it and to Warren after it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,41 +14,42 @@ use crate::messages::{SyncRequestCase, SyncResponseCase};
 use crate::placeholders::Placeholders;
 
 pub(crate) const PASSWORD: &str = "correct horse ☂";
-/// All that it has, in the order in which they were made.
+/// All budgets of the server, in the order of their creation.
 pub(super) const BUDGETS: [&str; 5] = [MAIN, SECRET, RESET, DELETED, FRESH];
-/// Its trie depends on the order in which its messages arrived.
+/// A budget whose trie depends on the order in which its messages arrived.
 pub(super) const MAIN: &str = "My-Finances-1";
-/// Encrypted by the app.
+/// A budget that the app encrypted.
 pub(super) const SECRET: &str = "Secret-2";
-/// Reset, and not uploaded since.
+/// A budget that was reset, and not uploaded since.
 pub(super) const RESET: &str = "Reset-3";
 pub(super) const DELETED: &str = "Deleted-4";
-/// Uploaded, never synced.
+/// A budget that was uploaded, but never synced.
 pub(crate) const FRESH: &str = "Fresh-5";
 /// The name of [`SECRET`]'s key.
 const KEY: &str = "key-1";
-/// Of three minutes with one node above them. The hashes of the first and the last are equal, and
-/// those of the others: once all are there, that node's is 0, and it is not pruned any more. What it
-/// lost before stays lost, and a trie made anew from the messages has more.
+/// Timestamps in three minutes that share a parent node. The hashes of the first and the last are
+/// equal, and so are those of the other two: once all are inserted, the parent's hash is 0, and it
+/// is no longer pruned. Nodes that were pruned before stay lost, and a trie that is rebuilt from
+/// the messages has more.
 const CANCELLING: [&str; 4] = [
     "2026-11-03T00:00:04.000Z-935F-bbbbbbbbbbbbbbbb",
     "2026-11-03T00:01:02.000Z-2138-bbbbbbbbbbbbbbbb",
     "2026-11-03T00:02:00.000Z-3C47-bbbbbbbbbbbbbbbb",
     "2026-11-03T00:02:00.000Z-680D-bbbbbbbbbbbbbbbb",
 ];
-/// Before everything.
+/// A timestamp before all messages.
 const ALWAYS: &str = "1970-01-01T00:00:00.000Z-0000-0000000000000000";
 
-/// An app, which asks one server or the other.
+/// An app that uses one server or the other.
 pub(crate) struct MigratedApp {
     agent: Agent,
     pub(super) address: String,
     pub(super) token: String,
-    /// By budget.
+    /// The groups by budget.
     pub(super) groups: BTreeMap<&'static str, String>,
 }
 
-/// A status, and an answer: JSON, or a text.
+/// A status and an answer, which is JSON or a text.
 type StatusAndBody = (u16, Value);
 
 impl MigratedApp {
@@ -68,7 +69,7 @@ impl MigratedApp {
             .unwrap()
     }
 
-    /// Sends messages, and asks for all.
+    /// Sends messages, and fetches all.
     pub(super) fn sync(
         &self,
         file: &str,
@@ -116,8 +117,8 @@ impl MigratedApp {
         assert_eq!(status, 200, "{path}: {answer}");
     }
 
-    /// Everything that an app can see, but for [`FRESH`]'s messages: there is a difference between
-    /// asking for none and not asking.
+    /// Returns everything that an app can see, except [`FRESH`]'s messages: a request for no
+    /// messages is not the same as no request.
     pub(super) fn sees(&self) -> BTreeMap<String, Value> {
         let mut seen = BTreeMap::new();
         for path in ["/account/validate", "/sync/list-user-files"] {
@@ -155,13 +156,13 @@ fn read(mut answer: Response<Body>) -> StatusAndBody {
     (answer.status().as_u16(), json)
 }
 
-/// A series of messages, one every so often.
+/// Returns a series of messages at a fixed interval.
 pub(super) fn series(from: &str, count: u64, step_ms: u64) -> Value {
     let from = format!("{from}-0000-aaaaaaaaaaaaaaaa");
     json!({"from": from, "count": count, "step_ms": step_ms, "content": "of the app "})
 }
 
-/// A published server with budgets in all states, which runs, and an app that knows it.
+/// Starts a published server with budgets in all states, and an app that has them.
 pub(crate) fn used() -> (ActualServer, MigratedApp) {
     let target = ActualServer::published();
     let config = Agent::config_builder().http_status_as_error(false).build();
@@ -205,7 +206,7 @@ pub(crate) fn used() -> (ActualServer, MigratedApp) {
     (target, app)
 }
 
-/// All files below a folder, by path.
+/// Returns all files below a folder, by path.
 pub(super) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -1,5 +1,5 @@
-//! `docs/operating/access.md`: the filter for fail2ban finds refused logins in a server's log, and
-//! nothing that a client has written there.
+//! Tests `docs/operating/access.md`: the filter for fail2ban finds refused logins in a server's
+//! log, and no text that a client has written there.
 
 use std::fs;
 use std::process::Command;
@@ -13,11 +13,11 @@ use crate::processes::{CommandOutput, ServeProcess};
 const FILTER: &str = "# /etc/fail2ban/filter.d/warren.conf";
 const JAIL: &str = "# /etc/fail2ban/jail.d/warren.conf";
 
-/// What a stranger would like to see in the log.
+/// A line that a stranger would like to forge in the log.
 const FORGED: &str = " host warren[1]: x  WARN server::admission::logins: login refused from \
                       198.51.100.7: wrong password for ada";
 
-/// A login from an address, as a proxy tells it. What it is answered: a status.
+/// Logs in from an address that a proxy reports. Returns the status of the answer.
 fn log_in(server: &ServeProcess, from: &str, login: &str, password: &str) -> u16 {
     let body = json!({"login": login, "password": password, "name": FORGED}).to_string();
     let request = ureq::post(format!("{}/v1/devices?{}", server.address, FORGED.replace(' ', "+")));
@@ -27,7 +27,7 @@ fn log_in(server: &ServeProcess, from: &str, login: &str, password: &str) -> u16
     request.send(body).unwrap().status().as_u16()
 }
 
-/// The addresses that the page's filter finds in a log, one for each line that it matches.
+/// Returns the addresses that the page's filter finds in a log, one for each line that it matches.
 fn banned_addresses(place: &SyncFixture, log: &str) -> Vec<String> {
     let filter = place.at("warren.conf");
     fs::write(&filter, code_block(ACCESS_PAGE, FILTER)).unwrap();
@@ -43,7 +43,7 @@ fn the_jail_is_one_that_fail2ban_can_start() {
     let folder = tempfile::tempdir().unwrap();
     let copied = Command::new("cp").args(["-r", "/etc/fail2ban/."]).arg(folder.path()).status();
     assert!(copied.unwrap().success());
-    // Those of the distribution want logs that may not be here.
+    // The distribution's jails need logs that may not exist here.
     fs::remove_dir_all(folder.path().join("jail.d")).unwrap();
     fs::create_dir(folder.path().join("jail.d")).unwrap();
     for (name, line) in [("filter.d/warren.conf", FILTER), ("jail.d/warren.conf", JAIL)] {
@@ -72,10 +72,10 @@ fn refused_logins_are_found_and_nothing_else() {
     assert!(log.lines().count() > 3, "{log}");
     let expected = ["203.0.113.9", "2001:db8::9", "203.0.113.10"];
     assert_eq!(banned_addresses(&place, &log), expected, "{log}");
-    // As the journal has it, and syslog.
+    // The journal and syslog write such lines.
     let lines = log.lines().map(|line| format!("Nov 23 04:05:06 host warren[4600]: {line}\n"));
     assert_eq!(banned_addresses(&place, &lines.collect::<String>()), expected);
-    // What somebody else logs, whose lines the client can fill.
+    // Another program logs this line, whose text the client can choose.
     let forged = format!("2026-11-23T04:05:06.1Z  INFO other: it was asked for \"{FORGED}\"\n");
     assert_eq!(banned_addresses(&place, &forged), [""; 0]);
 }

@@ -1,5 +1,5 @@
-//! `docs/operating/proxies.md`: what devices do gets through each proxy, and the server knows who
-//! they are.
+//! Tests `docs/operating/proxies.md`: devices work through each proxy, and the server sees their
+//! addresses.
 
 use std::cell::Cell;
 use std::net::TcpListener;
@@ -14,9 +14,10 @@ use crate::fixture::{SyncFixture, sync, token, track_all};
 use crate::live::{WatchProcess, is_synced};
 use crate::processes::{CommandOutput, json, sql, warren, warren_in};
 
-/// Of one change, which goes in no smaller pages: what the server takes, less some framing.
+/// The size of one change that cannot be split into smaller pages: the server's limit, less some
+/// framing.
 const CHANGE_BYTES: usize = protocol::BODY_BYTES_MAX - (4 << 10);
-/// Where a client says that it comes from. It lies.
+/// The false address that a client claims to come from.
 const PRETENDED: &str = "203.0.113.9";
 
 #[test]
@@ -44,12 +45,12 @@ fn check(kind: ProxyKind) {
     check_host(&certificates, &proxy);
     check_client_address(&certificates, &proxy);
     if let ProxyKind::Nginx = kind {
-        // It would tell of bodies that it has written to its disk.
+        // nginx would log bodies that it has written to its disk.
         assert_eq!(proxy.log(), "");
     }
 }
 
-/// Two devices hear of each other's changes, one of which is large.
+/// Checks that two devices receive each other's changes, one of which is large.
 fn check_sync(certificates: &TestCertificates, proxy: &ReverseProxy) {
     let place = certificates.place;
     let trusting = [("SSL_CERT_FILE", &*certificates.authority)];
@@ -67,8 +68,8 @@ fn check_sync(certificates: &TestCertificates, proxy: &ReverseProxy) {
 
     let watch = WatchProcess::start_with(&trusting, &b);
     watch.until(is_synced);
-    // An event that is held back is told as `waiting`.
-    // What goes in several pages may come in several syncs.
+    // A delayed event would be reported as `waiting`. Changes in several pages may arrive in
+    // several syncs.
     let until = |member: &str, count: usize| {
         let total = Cell::new(0);
         let is_it = |value: &Value| {
@@ -88,14 +89,14 @@ fn check_sync(certificates: &TestCertificates, proxy: &ReverseProxy) {
     assert_eq!(run(&["sync", &a])["received_count"], 1);
 }
 
-/// The first `warren sync` of a file, with a proxy.
+/// Runs the first `warren sync` of a file through a proxy.
 fn sync_as_new(certificates: &TestCertificates, proxy: &ReverseProxy, file: &str) -> CommandOutput {
     let (place, address) = (certificates.place, format!("https://{}", proxy.address()));
     let arguments = [&["sync", file, "--json"], &place.first_time(&address)[..]].concat();
     warren_in(&place.at(""), &[("SSL_CERT_FILE", &certificates.authority)], &arguments)
 }
 
-/// The server is told under which name it was asked.
+/// Checks that the proxy passes the requested host name to the server.
 fn check_host(certificates: &TestCertificates, proxy: &ReverseProxy) {
     let asked_as = |host| proxy.ask(certificates, &request("GET /v1/openapi.json", host, "", ""));
     let answer = asked_as("warren.example");
@@ -104,7 +105,7 @@ fn check_host(certificates: &TestCertificates, proxy: &ReverseProxy) {
     assert!(answer.contains("\"host_not_allowed\""), "{answer}");
 }
 
-/// The server is told who asks, whatever they say themselves.
+/// Checks that the server gets the client's address, whatever the client claims.
 fn check_client_address(certificates: &TestCertificates, proxy: &ReverseProxy) {
     let login = json!({"login": "ada", "password": "not hers", "name": "a device"}).to_string();
     let answer =
@@ -117,7 +118,7 @@ fn check_client_address(certificates: &TestCertificates, proxy: &ReverseProxy) {
     assert!(line.ends_with(&expected), "{log}");
 }
 
-/// One request of a connection that closes after it.
+/// Returns one request of a connection that closes after it.
 fn request(line: &str, host: &str, token: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -152,7 +153,7 @@ fn a_stream_of_events_outlives_silence_and_ends_with_its_device() {
     for (_, stream) in &streams {
         stream.until("data: ");
     }
-    // Who leaves gives the place back: an account has only so many.
+    // A stream that ends frees its place: an account has a limited number of them.
     let (_proxies, mut streams): (Vec<_>, Vec<_>) = streams.into_iter().unzip();
     while streams.pop().is_some() {
         let listeners = format!("\nwarren_subscribers {}\n", streams.len());
@@ -177,7 +178,7 @@ fn a_refusal_before_the_end_of_a_body_arrives() {
     }
 }
 
-/// The time that the page gives a server is the one that counts; here it is shorter.
+/// The page's time limit for a server applies; here it is shorter.
 #[test]
 fn a_server_that_stays_silent_is_given_up_after_the_page_s_time() {
     let place = SyncFixture::new();
@@ -197,7 +198,7 @@ fn a_server_that_stays_silent_is_given_up_after_the_page_s_time() {
     }
 }
 
-/// nginx takes bodies of a MiB, unless it is told another limit.
+/// nginx limits bodies to one MiB, unless another limit is configured.
 #[test]
 fn what_nginx_finds_too_large_goes_in_smaller_pages() {
     let place = SyncFixture::new();
@@ -219,10 +220,10 @@ fn what_nginx_finds_too_large_goes_in_smaller_pages() {
          SELECT i, hex(randomblob(500)) FROM n",
     );
     assert_eq!(sync(&a)["sent_count"], 2_999);
-    // With the table itself.
+    // The count includes the table itself.
     place.check_vault(3_001);
 
-    // A large value goes in parts, each below nginx's limit, unless that is very low.
+    // A large value is sent in chunks, each below nginx's limit, unless that is very low.
     sql(&a, "INSERT INTO t VALUES (7000, hex(randomblob(600000)))");
     let proxy_of_parts = proxy;
     let proxy = start("client_max_body_size 100k;");

@@ -1,4 +1,4 @@
-//! The distribution's nginx, Caddy and HAProxy, each on a port of this machine.
+//! Runs the distribution's nginx, Caddy and HAProxy, each on a port of this machine.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -15,7 +15,7 @@ use crate::fixture::SyncFixture;
 use crate::live::{DEADLINE, lines};
 use crate::processes::with_input;
 
-/// Of clients: one that no proxy has, and that the server does not trust.
+/// The clients' address: no proxy has it, and the server does not trust it.
 pub(super) const CLIENT: &str = "127.9.0.7";
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(super) enum ProxyKind {
 impl ProxyKind {
     pub(super) const ALL: [Self; 3] = [Self::Nginx, Self::Caddy, Self::HaProxy];
 
-    /// Starts it as one process in the foreground.
+    /// Returns the command that runs it as one process in the foreground.
     fn command(self, place: &SyncFixture, configuration: &str) -> Command {
         let (path, arguments) = match self {
             Self::Nginx => ("/usr/sbin/nginx", &["-e", "stderr", "-c"][..]),
@@ -40,12 +40,13 @@ impl ProxyKind {
         if let Self::Nginx = self {
             command.args(["-p", &place.at("")]);
         }
-        // Where Caddy keeps what it writes.
+        // Caddy writes its files into this directory.
         command.env("HOME", place.at("")).env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
         command
     }
 
-    /// What the page says, for a server at `target`, with what the page leaves to the distribution.
+    /// Returns the page's configuration for a server at `target`, with the parts that the page
+    /// leaves to the distribution.
     fn configuration(self, certificates: &TestCertificates, target: &str, port: u16) -> String {
         let TestCertificates { place, certificate, key, .. } = certificates;
         match self {
@@ -59,7 +60,8 @@ impl ProxyKind {
                 ],
             )),
             Self::Caddy => {
-                // In TLS a client names no host that is an address, so the site takes any host.
+                // A TLS client sends no host name that is an address, so the site accepts any
+                // host.
                 let site = format!("https://:{port} {{\n bind 127.0.0.1\n tls {certificate} {key}");
                 let page = code_block(PROXIES_PAGE, "## Caddy");
                 let page =
@@ -83,7 +85,7 @@ impl ProxyKind {
     }
 }
 
-/// What `/etc/nginx/nginx.conf` is around a site, with all files in one folder.
+/// Surrounds a site with the contents of `/etc/nginx/nginx.conf`, with all files in one folder.
 pub(super) fn nginx_around(site: &str) -> String {
     format!(
         "daemon off; master_process off; pid nginx.pid; error_log stderr warn; events {{}}
@@ -95,17 +97,17 @@ pub(super) fn nginx_around(site: &str) -> String {
     )
 }
 
-/// One that runs, until this value is dropped.
+/// A running proxy, which is killed on drop.
 pub(super) struct ReverseProxy {
     program: RunningCommand,
     port: ReservedPort,
-    /// A file.
+    /// The path of the log file.
     log: String,
 }
 
 impl ReverseProxy {
-    /// As the page says, in front of a server at an address such as `127.0.0.1:4600`. What is
-    /// replaced must be in the page.
+    /// Starts a proxy with the page's configuration, in front of a server at an address such as
+    /// `127.0.0.1:4600`. The page must contain the replaced texts.
     pub(super) fn as_page(
         kind: ProxyKind,
         certificates: &TestCertificates,
@@ -117,7 +119,7 @@ impl ReverseProxy {
         })
     }
 
-    /// With a configuration for a port. Returns when it accepts connections.
+    /// Starts a proxy with a configuration for a port. Returns once it accepts connections.
     pub(super) fn start(
         kind: ProxyKind,
         place: &SyncFixture,
@@ -137,17 +139,18 @@ impl ReverseProxy {
         proxy
     }
 
-    /// `127.0.0.1:…`
+    /// Returns the proxy's address, `127.0.0.1:…`.
     pub(super) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port.number())
     }
 
-    /// What it has logged.
+    /// Returns the proxy's log.
     pub(super) fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
 
-    /// A TLS connection of a client at [`CLIENT`], on the program's standard input and output.
+    /// Returns the command for a TLS connection of a client at [`CLIENT`], on the program's
+    /// standard input and output.
     fn connect(&self, certificates: &TestCertificates) -> Command {
         let mut command = program("/usr/bin/openssl");
         command.args(["s_client", "-quiet", "-verify_quiet", "-verify_return_error"]);
@@ -156,12 +159,12 @@ impl ReverseProxy {
         command
     }
 
-    /// What one request is answered, head and body.
+    /// Returns the answer to one request, head and body.
     pub(super) fn ask(&self, certificates: &TestCertificates, request: &str) -> String {
         with_input(&mut self.connect(certificates), request).stdout
     }
 
-    /// What one request is answered, line by line.
+    /// Sends one request, and returns its answer line by line.
     pub(super) fn listen(&self, certificates: &TestCertificates, request: &str) -> ResponseStream {
         let mut command = self.connect(certificates);
         let mut client = RunningCommand::of(command.stdin(Stdio::piped()).stderr(Stdio::null()));
@@ -171,14 +174,14 @@ impl ReverseProxy {
     }
 }
 
-/// An answer that goes on, until this value is dropped.
+/// An answer that continues until this value is dropped.
 pub(super) struct ResponseStream {
     lines: Receiver<String>,
     _client: RunningCommand,
 }
 
 impl ResponseStream {
-    /// Waits for a line that begins so.
+    /// Waits for a line that begins with this text.
     #[track_caller]
     pub(super) fn until(&self, start: &str) {
         let mut seen = Vec::new();

@@ -1,4 +1,5 @@
-//! `docs/operating/proxies.md`: the service of systemd, and the settings file that it starts with.
+//! Tests `docs/operating/proxies.md`: the systemd service, and the settings file that it starts
+//! with.
 
 use std::fs;
 
@@ -7,11 +8,11 @@ use serde_json::Value;
 use super::{PROXIES_PAGE, code_block, command_of_page, program, replaced};
 use crate::processes::{CommandOutput, json};
 
-/// How much of the system the service may reach, by systemd's count, which goes to 100 and differs
-/// a little between its versions.
+/// The limit of systemd's exposure score for the service. The score goes to 100 and differs a
+/// little between systemd's versions.
 const EXPOSURE_MAX: &str = "40";
 
-/// `systemd-analyze …` of the page's unit, with the binary of this test.
+/// Runs `systemd-analyze …` on the page's unit, with the binary of this test.
 fn analyze(arguments: &[&str]) -> CommandOutput {
     let folder = tempfile::tempdir().unwrap();
     let unit = folder.path().join("warren.service");
@@ -24,7 +25,7 @@ fn analyze(arguments: &[&str]) -> CommandOutput {
 #[test]
 fn systemd_has_nothing_to_say_about_the_unit() {
     let verified = analyze(&["verify", "--man=no"]);
-    // It also reads the machine's own units.
+    // The command also reads the machine's own units.
     let mut lines = verified.stderr.lines();
     assert_eq!(lines.find(|line| line.contains("warren")), None);
 }

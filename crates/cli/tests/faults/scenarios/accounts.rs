@@ -1,4 +1,4 @@
-//! All that writes to the accounts' file, on an empty data directory.
+//! A scenario of everything that writes to the accounts' file, on an empty data directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,11 +10,11 @@ use crate::fixture::{ADMIN, FaultedServer, PASSWORD};
 
 pub(crate) struct AccountsScenario;
 
-/// What was acknowledged.
+/// The changes to accounts that were acknowledged.
 #[derive(Default)]
 pub(crate) struct LeftAccounts {
     is_made: bool,
-    /// One of them holds.
+    /// The passwords of which one must be valid.
     passwords: BTreeSet<String>,
     tokens: BTreeMap<&'static str, RegisteredDevice>,
     is_revoked: bool,

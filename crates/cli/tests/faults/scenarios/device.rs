@@ -1,5 +1,5 @@
-//! The same edits and syncs of two files, with the faults in the devices' folder, in one of the two
-//! journal modes.
+//! A scenario with the edits and syncs of two files of `sync.rs`, with the faults in the devices'
+//! folder, in one of the two journal modes.
 
 use std::path::Path;
 

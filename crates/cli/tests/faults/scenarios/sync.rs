@@ -1,4 +1,4 @@
-//! Pushes, syncs of two files that have a server, maintenance.
+//! A scenario of pushes, of syncs of two files that have a server, and of maintenance.
 
 use std::fs;
 use std::path::Path;
@@ -13,10 +13,10 @@ pub(crate) struct SyncScenario {
     token: String,
 }
 
-/// Rows that were there from the beginning, and those that a device adds.
+/// The rows that exist from the beginning, and the rows that a device adds.
 const BASE_ROWS: i64 = 50;
 const ADDED_ROWS: i64 = 200;
-/// Of the former, those that the other device edits.
+/// The number of base rows that the other device edits.
 const EDITED_ROWS: i64 = 40;
 
 impl FaultScenario for SyncScenario {
@@ -52,7 +52,7 @@ impl FaultScenario for SyncScenario {
     }
 }
 
-/// Two files, `a.db` and a clone `b.db`, whose server's address is written anew at each run.
+/// Prepares two files, `a.db` and a clone `b.db`. Each run replaces their server's address.
 pub(crate) fn prepare_files(base: &Path, server: &FaultedServer) {
     let password = base.join("password.txt");
     fs::write(&password, format!("{PASSWORD}\n")).unwrap();
@@ -75,7 +75,7 @@ pub(crate) fn prepare_files(base: &Path, server: &FaultedServer) {
     }
 }
 
-/// Edits in both files, and syncs that bring them to each other.
+/// Edits both files, and syncs them with each other.
 pub(super) fn edit_and_sync(run: &mut FaultRun, server: &FaultedServer) {
     edit(run, "a.db", |db| {
         for n in 0..ADDED_ROWS {
@@ -100,7 +100,7 @@ fn edit(run: &FaultRun, file: &str, work: impl FnOnce(&Connection) -> rusqlite::
     transaction.commit().unwrap();
 }
 
-/// `warren sync`, under the faults if these are the device's.
+/// Runs `warren sync`, under the faults if they are in the device's folder.
 pub(super) fn sync(run: &mut FaultRun, server: &FaultedServer, file: &str) -> bool {
     let environment = match &run.device_control {
         Some(control) => control.environment(&run.folder, None),
@@ -117,7 +117,7 @@ pub(super) fn sync(run: &mut FaultRun, server: &FaultedServer, file: &str) -> bo
     is_ok
 }
 
-/// Syncs until both files have everything, and says what is wrong with them then.
+/// Syncs until both files have everything, and returns what is wrong with them then.
 pub(super) fn check_files(run: &mut FaultRun, server: &FaultedServer) -> Vec<String> {
     let mut wrong = Vec::new();
     for file in ["a.db", "b.db", "a.db"] {

@@ -1,5 +1,5 @@
-//! Uploads of a budget's file by Actual's protocol, and maintenance, which writes the vault's file
-//! anew.
+//! A scenario of uploads of a budget's file by Actual's protocol, and of maintenance, which
+//! compacts the vault's file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,17 +14,18 @@ pub(crate) struct UploadScenario {
     group: String,
 }
 
-/// Which files the budget may be: what was acknowledged last, or what came after it and was not.
+/// The files that the budget may contain: the last acknowledged one, and later ones that were not
+/// acknowledged.
 #[derive(Default)]
 pub(crate) struct LeftUploads {
     may_be: BTreeSet<u8>,
 }
 
-/// What `--actual-budget-login` is by default.
+/// The default of `--actual-budget-login`.
 const ACTUAL_LOGIN: &str = "actual";
 const FILE_ID: &str = "2b0b5c0e-6d1f-4c4e-9c9e-1f2f3a4b5c6d";
-/// Of which a piece has 256 KiB. A former file leaves more than the 256 free pages from which on a
-/// vault is written anew.
+/// The size of the budget's file; a chunk has 256 KiB. A replaced file leaves more than the 256
+/// free pages from which on a vault is compacted.
 const FILE_BYTES: usize = 1_500_000;
 
 impl FaultScenario for UploadScenario {
@@ -64,7 +65,7 @@ impl FaultScenario for UploadScenario {
 }
 
 impl UploadScenario {
-    /// Makes the account that apps sign in to, and its budget.
+    /// Creates the account that apps sign in to, and its budget.
     pub(crate) fn sign_up(server: &FaultedServer) -> Self {
         let bootstrap = format!("{}/account/bootstrap", server.gateway);
         let password = serde_json::to_vec(&json!({"password": PASSWORD})).unwrap();
@@ -119,7 +120,7 @@ impl UploadScenario {
         (answer.status == 200).then(|| answer.value())
     }
 
-    /// Which file it is.
+    /// Downloads the budget's file and returns its number.
     pub(crate) fn download(&self, server: &FaultedServer) -> Result<u8, String> {
         let url = format!("{}/sync/download-user-file", server.gateway);
         let headers = [("x-actual-token", &*self.token), ("x-actual-file-id", FILE_ID)];

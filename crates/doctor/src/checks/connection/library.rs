@@ -1,4 +1,4 @@
-//! What the program's SQLite is, and how it treats content.
+//! Judges the program's SQLite library: its version, its compile options and how it treats content.
 
 use indicatif::DecimalBytes;
 
@@ -6,13 +6,13 @@ use super::facts::ConnectionFacts;
 use crate::catalogue::finding_code::FindingCode;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// A fault of SQLite that loses data.
+/// A bug of SQLite that loses data.
 struct SqliteBug {
-    /// The first version that has it.
+    /// The first version that has the bug.
     since: [u32; 3],
-    /// The first that has not.
+    /// The first version in which the bug is fixed.
     fixed: [u32; 3],
-    /// Patch releases of older versions that have not, either.
+    /// Patch releases of older versions that contain the fix, too.
     backports: &'static [[u32; 3]],
     what: &'static str,
     needs: &'static str,

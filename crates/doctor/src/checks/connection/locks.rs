@@ -1,13 +1,14 @@
-//! Settings on which it depends whether a commit stays, whether a connection waits, and whether
-//! references are kept.
+//! Judges the settings that decide whether a commit is durable, whether a connection waits, and
+//! whether foreign keys are enforced.
 
 use super::facts::ConnectionFacts;
 use crate::catalogue::finding_code::FindingCode;
 use crate::report::finding::DoctorFinding;
 
-/// Longer than a transaction should take, shorter than a person waits for a page.
+/// The suggested timeout: longer than a transaction should take, shorter than a person waits for a
+/// page.
 const BUSY_TIMEOUT_MS: &str = "5000";
-/// Tables shown.
+/// The maximum number of tables that a finding lists.
 const TABLES_SHOWN_MAX: usize = 5;
 const ROLLBACK: &[&str] = &["delete", "persist", "truncate"];
 

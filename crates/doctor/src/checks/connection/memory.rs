@@ -1,4 +1,4 @@
-//! The page cache and temporary files, beside the memory that this machine has.
+//! Judges the page cache and temporary files against the memory that this machine has.
 
 use indicatif::DecimalBytes;
 
@@ -8,18 +8,19 @@ use crate::report::finding::{DoctorFinding, Fix};
 
 const KIB: u64 = 1_024;
 const MIB: u64 = 1_024 * KIB;
-/// A file that is so much larger than its cache is read from the disk, or decrypted, again and again.
+/// The minimum ratio of content to cache for a finding. Such a file is read from the disk, or
+/// decrypted, repeatedly.
 const CONTENT_PER_CACHE: u64 = 8;
-/// Smaller files are in the system's own cache.
+/// The minimum size of the content. Smaller files fit into the system's own cache.
 const CONTENT_BYTES_MIN: u64 = 64 * MIB;
-/// Of the memory that is available, for one cache.
+/// The divisor for the share of the available memory that one cache may take.
 const MEMORY_SHARE: u64 = 16;
-/// A larger cache is worth it only where somebody measured that.
+/// The largest cache that is suggested. A larger one is worthwhile only if a measurement shows it.
 const CACHE_BYTES_MAX: u64 = 256 * MIB;
-/// A cache that would not be so many times larger is no other cache.
+/// The factor by which a suggested cache must be larger than the current one to matter.
 const GAIN: u64 = 4;
 
-/// The page cache, as `cache_size` says it: pages, or, below 0, KiB.
+/// Returns the size of the page cache. `cache_size` counts pages or, if it is negative, KiB.
 fn cache_bytes(facts: &ConnectionFacts<'_>) -> Option<u64> {
     let size = facts.settings.number("cache_size")?;
     let unit = if size < 0 { KIB } else { facts.page_bytes };

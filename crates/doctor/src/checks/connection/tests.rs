@@ -1,4 +1,4 @@
-//! Each judgement on settings that deserve it, and on the same without the fault.
+//! Tests each judgment on settings that deserve it, and on the same settings without the fault.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::program::settings::ConnectionSettings;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// What a program in production has; nothing is to be said of it.
+/// The settings of a program in production, which must not cause any finding.
 const HEALTHY: &str = "framework=better-sqlite3\njournal_mode=wal\nsynchronous=1\nbusy_timeout=30000\n\
     foreign_keys=1\ncache_size=-16000\nmmap_size=0\ntemp_store=1\nsecure_delete=1\nauto_vacuum=1\n\
     encoding=UTF-8\npage_size=4096\nwal_autocheckpoint=1000\njournal_size_limit=-1\n\
@@ -19,7 +19,8 @@ const HEALTHY: &str = "framework=better-sqlite3\njournal_mode=wal\nsynchronous=1
     sqlite_version=3.54.0\nSQLITE_TMPDIR=/srv/tmp\nTMPDIR=\n";
 const GB: u64 = 1_000_000_000;
 
-/// The settings with some lines in place of those of the same name; an empty value takes one away.
+/// Returns the settings with some lines replaced by those of the same name. An empty value removes
+/// the line.
 fn settings(changes: &[(&str, &str)]) -> ConnectionSettings {
     let is_changed = |line: &&str| {
         let name = line.split('=').next().unwrap();
@@ -62,7 +63,7 @@ fn found(
     log.findings
 }
 
-/// Exactly this is found, with evidence; and its fix has that text in it.
+/// Checks that exactly this code is found, with evidence, and that its fix contains this text.
 #[track_caller]
 fn check(
     code: FindingCode,
@@ -87,7 +88,7 @@ fn check_none(changes: &[(&str, &str)], change: impl FnOnce(&mut ConnectionFacts
 
 const fn same(_: &mut ConnectionFacts<'_>) {}
 
-/// The mail provider's cache, on a file for which it is not small.
+/// Reduces the content to a size for which the cache in `HEALTHY` is not too small.
 const fn small(facts: &mut ConnectionFacts<'_>) {
     facts.content_bytes = 100_000_000;
 }
@@ -230,7 +231,7 @@ fn content_that_takes_more_room_or_stays_too_long_is_found() {
 
 #[test]
 fn a_cache_is_judged_by_the_file_and_the_memory() {
-    // The least of 1 GB of content, a sixteenth of 8 GB of memory, and 256 MiB.
+    // The proposal is the minimum of 1 GB of content, a sixteenth of 8 GB of memory, and 256 MiB.
     let small_cache = ("cache_size", "-2000");
     let proposed = |memory: u64, content: u64| {
         let finding = check(

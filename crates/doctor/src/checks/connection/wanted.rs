@@ -1,10 +1,12 @@
-//! What the program means, beside what it has: settings that did nothing, and settings of another file.
+//! Compares the settings that the program intends with those that it has: settings without effect,
+//! and settings of another file.
 
 use super::facts::ConnectionFacts;
 use crate::catalogue::finding_code::FindingCode;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// The connection has another file, or this one as it was.
+/// Reports that the connection has another file open, or that the settings are from an earlier
+/// state of this file.
 pub(super) fn mismatch(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let settings = facts.settings;
     let mut evidence: Vec<(&str, String)> = Vec::new();
@@ -42,7 +44,7 @@ pub(super) fn mismatch(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     ))
 }
 
-/// The program means the file to be encrypted, and it is not.
+/// Reports that the program expects the file to be encrypted, and it is not.
 pub(super) fn encryption(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     let cipher = facts.settings.wanted().get("cipher")?;
     let settings = facts.settings;
@@ -69,7 +71,7 @@ pub(super) fn encryption(facts: &ConnectionFacts<'_>) -> Option<DoctorFinding> {
     })
 }
 
-/// What was set and did nothing.
+/// Reports the settings that had no effect.
 pub(super) fn ineffective(facts: &ConnectionFacts<'_>) -> Vec<DoctorFinding> {
     let all =
         facts.settings.wanted().iter().filter(|(name, _)| **name != "cipher" || facts.is_encrypted);
@@ -82,7 +84,7 @@ fn one_ineffective(
     wanted: &str,
 ) -> Option<DoctorFinding> {
     let found = match name {
-        // The file's own is the truth: it may have been changed since.
+        // The value in the file counts, because it may have been changed since.
         "auto_vacuum" => facts.auto_vacuum.to_string(),
         "page_size" => facts.page_bytes.to_string(),
         "cipher" => facts.settings.text(name).unwrap_or("none").to_owned(),
@@ -122,7 +124,7 @@ fn setting_fix(facts: &ConnectionFacts<'_>, name: &str, wanted: &str) -> Fix {
     }
 }
 
-/// Whether a setting of the file can have this value.
+/// Checks whether a setting of the file can have this value.
 fn is_possible(name: &str, wanted: &str) -> bool {
     let number = plain(name, wanted).parse::<u32>().ok();
     number.is_some_and(|number| match name {
@@ -131,7 +133,7 @@ fn is_possible(name: &str, wanted: &str) -> bool {
     })
 }
 
-/// Why SQLite passes over a setting, where it is known to do so.
+/// Explains why SQLite ignores a setting, where a reason is known.
 fn why(name: &str) -> Option<&'static str> {
     Some(match name {
         "auto_vacuum" | "page_size" => {
@@ -164,7 +166,7 @@ const NAMES: &[(&str, &[&str])] = &[
     ("temp_store", &["default", "file", "memory"]),
 ];
 
-/// Two ways to write a value become one.
+/// Normalizes a value, so that different spellings of it become equal.
 fn plain(name: &str, value: &str) -> String {
     let value = value.to_ascii_lowercase();
     let names = NAMES.iter().find(|(of, _)| *of == name);
@@ -179,7 +181,7 @@ fn plain(name: &str, value: &str) -> String {
     }
 }
 
-/// A value as people write it.
+/// Returns a value as people write it.
 fn named(name: &str, value: &str) -> String {
     let names = NAMES.iter().find(|(of, _)| *of == name);
     let index = value.parse::<usize>().ok();

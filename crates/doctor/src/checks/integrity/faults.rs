@@ -1,4 +1,5 @@
-//! What the lines of `PRAGMA integrity_check` mean, and what each asks for.
+//! Interprets the lines of `PRAGMA integrity_check`, and creates a finding with a fix for each
+//! kind.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +13,26 @@ use crate::file::unreadable::recovery_advice;
 use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// Lines shown of one finding.
+/// The maximum number of lines that one finding shows.
 const LINES_MAX: usize = 5;
 
-/// What a line is about.
+/// The kind of fault that a line reports, with the name of the faulty object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum IntegrityFault {
-    /// An index and its table differ: the index can be made anew.
+    /// An index and its table differ. The index can be rebuilt.
     Index(String),
     /// Two rows have the same value in a unique index.
     Duplicate(String),
-    /// A row that CHECK, NOT NULL or a STRICT table's types refuse.
+    /// A row violates CHECK, NOT NULL or the types of a STRICT table.
     Constraint(String),
-    /// A virtual table's own check.
+    /// A virtual table's own check has failed.
     Virtual(String),
-    /// Anything else: pages, trees, the list of free pages.
+    /// Anything else is damaged: pages, trees, the list of free pages.
     Page,
 }
 
 impl IntegrityFault {
-    /// Of a line as SQLite 3.54 writes it (`pragma.c`, `btree.c`, `fts5_main.c`, `rtree.c`).
+    /// Parses a line as SQLite 3.54 writes it (`pragma.c`, `btree.c`, `fts5_main.c`, `rtree.c`).
     fn from_line(line: &str) -> Self {
         let behind = |word: &str| line.split_once(word).map(|(_, name)| name.to_owned());
         let names_index = [
@@ -68,7 +69,7 @@ impl IntegrityFault {
     }
 }
 
-/// Tells these lines, which SQLite said of a table or, without one, of the whole file.
+/// Reports these lines, which SQLite returned for a table or, without one, for the whole file.
 pub(super) fn report_faults(
     lines: &[String],
     table: Option<&TableSchema>,
@@ -144,7 +145,7 @@ fn duplicate(index: &str, schema: &DatabaseSchema) -> DoctorFinding {
         .impact("Which of the rows a query finds depends on its plan; VACUUM and REINDEX fail.")
 }
 
-/// `name` is a table, or a column of one.
+/// Creates the finding for `name`, which is a table or one of its columns.
 fn constraint(name: &str) -> DoctorFinding {
     let advice = format!(
         "Read the constraints in the declaration of {name}, find the rows that violate them, and \

@@ -1,5 +1,6 @@
-//! The list of free pages, of which the check of one table knows nothing: each of its trunk pages
-//! has the next one's number and its own leaves (<https://sqlite.org/fileformat.html#the_freelist>).
+//! Checks the list of free pages, which the check of one table does not cover: each of its trunk
+//! pages contains the number of the next one and the numbers of its own leaves
+//! (<https://sqlite.org/fileformat.html#the_freelist>).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,12 +10,12 @@ use crate::file::check_error::CheckError;
 use crate::file::database_header::u32_at;
 use crate::file::opened_file::OpenedFile;
 
-/// Free pages that are remembered, to be compared with those that are in use.
+/// The maximum number of free pages that are remembered, to be compared with the pages in use.
 const PAGES_MAX: usize = 1 << 22;
 
-/// Walks the list, and sees whether a page of it is in use: writing to such a file breaks it.
+/// Walks the list and checks whether one of its pages is in use: writing to such a file damages it.
 pub(super) fn check(subject: &OpenedFile) -> Result<(), CheckError> {
-    // Others may wait until the snapshot ends.
+    // Other processes may have to wait until the snapshot ends.
     let time = subject.grant_time(Duration::MAX);
     let end = subject.time_limit.elapsed() + time;
     let free = subject.in_snapshot(|| walk(subject, end))?;

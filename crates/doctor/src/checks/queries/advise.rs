@@ -1,4 +1,4 @@
-//! What would serve a query better: the indexes that are tried, and which of them is kept.
+//! Chooses the indexes that would serve a query better: which ones are tried, and which are kept.
 
 use crate::checks::cardinality::TableCardinality;
 use crate::checks::queries::analyzed_query::AnalyzedQuery;
@@ -9,19 +9,20 @@ use crate::checks::queries::query_cost::{self, IndexTrial};
 use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 
-/// So many rows are read at once: an index need not find fewer.
+/// The number of rows that are read quickly: an index does not have to find fewer.
 const FOUND_ROWS: f64 = 10.0;
 
-/// What another index must leave of the cost, to be worth more columns.
+/// The share of the cost that another index may leave at most to justify more columns.
 const BETTER: f64 = 0.8;
 
-/// What costs so little more is the same.
+/// Costs whose ratio is above this count as the same.
 const SAME: f64 = 0.95;
 
-/// What an index must leave that is much larger, or for a query that neither scans nor sorts.
+/// The share of the cost that may remain with a much larger index, or for a query that neither
+/// scans nor sorts.
 const MUCH_BETTER: f64 = 0.5;
 
-/// What would serve the query better; `None` if it is served well.
+/// Returns indexes that would serve the query better, or `None` if the query is served well.
 pub(crate) fn advise(
     subject: &OpenedFile,
     planner: &mut QueryPlanner,
@@ -72,7 +73,7 @@ pub(crate) fn advise(
     Ok((is_faulty || !advice.indexes.is_empty()).then_some(advice))
 }
 
-/// The same indexes with fewer keys and with more, the narrowest first.
+/// Returns variants of the indexes with fewer keys and with more, the narrowest first.
 fn variants(
     subject: &OpenedFile,
     query: &AnalyzedQuery<'_>,
@@ -106,7 +107,8 @@ fn variants(
     variants
 }
 
-/// What costs least; of what costs about the same, what is smaller.
+/// Returns the variant with the lowest cost, and the smaller one of variants with about the same
+/// cost.
 fn cheapest<'a>(
     subject: &OpenedFile,
     query: &AnalyzedQuery<'_>,
@@ -129,7 +131,7 @@ fn cheapest<'a>(
     Ok(best)
 }
 
-/// What the planner takes of some indexes for one query.
+/// A search for the candidate indexes that the planner uses for one query.
 pub(crate) struct IndexSearch<'a> {
     planner: &'a QueryPlanner,
     sql: &'a str,
@@ -141,7 +143,7 @@ impl IndexSearch<'_> {
         self.planner.plan_with(self.sql, candidates, self.known)
     }
 
-    /// What is taken of all candidates.
+    /// Returns the candidates that the planner uses if all of them exist.
     fn used_candidates(
         &self,
         candidates: &[CandidateIndex],
@@ -167,7 +169,7 @@ impl IndexSearch<'_> {
         Ok(chosen)
     }
 
-    /// Takes away columns that the plan does not use, or that do not tell rows apart.
+    /// Removes columns that the plan does not use, or that do not make the index more selective.
     fn shorten_indexes(
         &self,
         mut chosen: Vec<CandidateIndex>,

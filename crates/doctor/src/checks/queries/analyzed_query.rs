@@ -1,4 +1,4 @@
-//! A query that is looked at.
+//! Defines the query for which indexes are tried.
 
 use rusqlite::types::Value;
 
@@ -7,6 +7,6 @@ use rusqlite::types::Value;
 pub(crate) struct AnalyzedQuery<'a> {
     pub(crate) sql: &'a str,
     pub(crate) values: Option<&'a [Value]>,
-    /// A value in its text stands in the program's text, too.
+    /// Whether the values in the text are also part of the program's own text.
     pub(crate) is_verbatim: bool,
 }

@@ -1,5 +1,5 @@
-//! Indexes that are tried for a query: on the columns that it reads, in every order of up to three,
-//! and those that its text asks for (`shapes.rs`).
+//! Generates the indexes that are tried for a query: on the columns that it reads, in every order
+//! of up to three, and those that its text suggests (`shapes.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,14 @@ use crate::file::opened_file::OpenedFile;
 use crate::file::schema::quote_if_needed;
 use crate::program::sql;
 
-/// Columns of one table that are tried.
+/// The maximum number of columns of one table that are tried.
 const COLUMNS_MAX: usize = 6;
-/// Columns of one index that are tried.
+/// The maximum number of columns of one tried index.
 const KEYS_MAX: usize = 3;
-/// Values of a column that is a flag, or a state.
+/// The maximum number of distinct values in a column that counts as a flag or a state.
 const FLAG_VALUES_MAX: f64 = 6.0;
-/// Columns of an index that holds all that a query reads of a table.
+/// The maximum number of columns of a covering index, which has everything that a query reads of a
+/// table.
 const COVERING_COLUMNS_MAX: usize = 5;
 
 /// An index that is tried.
@@ -26,11 +27,11 @@ const COVERING_COLUMNS_MAX: usize = 5;
 pub(super) struct CandidateIndex {
     pub(super) table: String,
     pub(super) keys: Vec<CandidateKey>,
-    /// Of which rows, if not of all: `published = 0`.
+    /// The condition of a partial index, such as `published = 0`; `None` if it covers all rows.
     pub(super) rows: Option<String>,
 }
 
-/// Columns by table.
+/// The names of columns, by table.
 pub(super) type ColumnsByTable = BTreeMap<String, BTreeSet<String>>;
 
 impl CandidateIndex {
@@ -38,8 +39,8 @@ impl CandidateIndex {
         Self { table: table.to_owned(), keys, rows: None }
     }
 
-    /// The columns of its keys, if each has one and all rows are in it: what the statistics can
-    /// tell of it.
+    /// Returns the columns of the keys, for which statistics can be estimated. Returns `None` if a
+    /// key is an expression, or if the index is partial.
     pub(super) fn columns(&self) -> Option<Vec<String>> {
         let columns = self.keys.iter().map(|key| key.column.clone()).collect::<Option<_>>();
         columns.filter(|_| self.rows.is_none())
@@ -53,12 +54,13 @@ impl CandidateIndex {
         format!("CREATE INDEX {name} ON {table} ({keys}){rows};")
     }
 
-    /// For the planner, which knows nothing of it before.
+    /// Returns the statement that analyzes the table, so that the planner has statistics of the
+    /// index.
     pub(super) fn analyze(&self) -> String {
         format!("ANALYZE {};", quote_if_needed(&self.table))
     }
 
-    /// Of the table and the columns, and one that the file does not have.
+    /// Returns a name made of the table and the columns, which no index in the file has.
     pub(super) fn name(&self, subject: &OpenedFile) -> String {
         let keys = self.keys.iter().map(|key| match &key.column {
             Some(column) => column.clone(),
@@ -72,7 +74,7 @@ impl CandidateIndex {
         if is_taken(&plain) { format!("{plain}_2") } else { plain }
     }
 
-    /// Does that one serve whatever this one serves?
+    /// Checks whether the longer index serves every query that this one serves.
     pub(super) fn is_start_of(&self, longer: &Self) -> bool {
         self.table == longer.table
             && self.rows.is_none()
@@ -80,7 +82,8 @@ impl CandidateIndex {
             && longer.keys.starts_with(&self.keys)
     }
 
-    /// With all that the query reads of the table, if that is little, and it asks for each by name.
+    /// Adds all columns that the query reads of the table, if they are few and the query names each
+    /// of them.
     pub(super) fn covering(
         &self,
         sql: &str,
@@ -97,7 +100,7 @@ impl CandidateIndex {
             .collect();
         let words = words(sql);
         let is_named = |name: &&str| words.contains(&name.to_lowercase());
-        // With all columns it would be a second table.
+        // An index with all columns would be a second table.
         let stored = table.columns.iter().filter(|it| Some(it.name.as_str()) != rowid).count();
         let is_small =
             self.keys.len() + others.len() <= COVERING_COLUMNS_MAX.min(stored.saturating_sub(1));
@@ -107,8 +110,8 @@ impl CandidateIndex {
         is_wanted.then(|| Self { keys, ..self.clone() })
     }
 
-    /// Of the rows alone that the query asks for by a value that stands in its text, and that is
-    /// one of few: another time, a name would be another one.
+    /// Returns partial indexes on the rows that the query selects by a value in its text, if the
+    /// column has only few values. A value such as a name would differ from call to call.
     pub(super) fn partial(
         &self,
         sql: &str,
@@ -131,7 +134,7 @@ impl CandidateIndex {
     }
 }
 
-/// What may serve the query, as far as there is no such index.
+/// Returns the candidate indexes for the query, except those that already exist.
 pub(super) fn candidates(
     subject: &OpenedFile,
     sql: &str,
@@ -143,7 +146,7 @@ pub(super) fn candidates(
     for (name, columns) in read {
         let Some(table) = subject.user_tables().find(|table| table.name == *name) else { continue };
         let rowid = table.rowid_alias().map(|column| column.name.as_str());
-        // Of a generated column, SQLite tells only what it is computed from.
+        // For a generated column, SQLite reports only the columns from which it is computed.
         let generated = table.columns.iter().filter(|it| it.is_generated() && is_named(&it.name));
         let mut columns = columns.clone();
         columns.extend(generated.map(|column| column.name.clone()));
@@ -151,7 +154,7 @@ pub(super) fn candidates(
             let is_stored = table.columns.iter().any(|of_table| of_table.name == *column);
             is_stored && Some(column.as_str()) != rowid
         });
-        // `SELECT *` reads all columns; those that the query names are those that it asks by.
+        // `SELECT *` reads all columns; the query selects by those that it names.
         let (named, others): (Vec<_>, Vec<_>) = columns.partition(|column| is_named(column));
         let mut tried = if named.is_empty() { others } else { named };
         tried.truncate(COLUMNS_MAX);
@@ -167,7 +170,7 @@ pub(super) fn candidates(
     candidates
 }
 
-/// Keywords and names, in lower case.
+/// Returns the keywords and names, in lower case.
 fn words(sql: &str) -> BTreeSet<String> {
     sql::tokens(sql).iter().filter_map(|token| token.name().map(str::to_lowercase)).collect()
 }
@@ -183,7 +186,7 @@ fn has_index(table: &TableSchema, columns: &[String]) -> bool {
     })
 }
 
-/// Every ordered choice of one to `KEYS_MAX` of these, the shorter first.
+/// Returns every ordered choice of one to `KEYS_MAX` of these columns, the shorter ones first.
 fn orders(columns: &[String]) -> Vec<Vec<String>> {
     let mut all: Vec<Vec<String>> = vec![Vec::new()];
     let mut start = 0;
@@ -202,7 +205,7 @@ fn orders(columns: &[String]) -> Vec<Vec<String>> {
     all.split_off(1)
 }
 
-/// What is left of these when some are taken away, the shorter first; all of them last.
+/// Returns every non-empty subset of these keys in their order, the shorter ones first.
 pub(super) fn parts<T: Clone>(keys: &[T]) -> Vec<Vec<T>> {
     let mut parts: Vec<Vec<T>> = vec![Vec::new()];
     for key in keys {

@@ -1,8 +1,8 @@
-//! The indexes for a whole load: what one query would like, the others pay for with each write.
+//! Chooses the indexes for a whole workload: an index that helps one query makes writes slower.
 //!
-//! Each shape's example is looked at by itself, the heaviest first. What is advised for them is then
-//! made together and the load runs with it; index by index is dropped again if the load is about as
-//! well off without it (`load/joint.rs`).
+//! Each shape's example is examined separately, the heaviest first. The indexes that are advised
+//! for them are then created together, and the workload runs with them. Each index is dropped again
+//! if the workload costs about the same without it (`load/joint.rs`).
 //!
 //! # Not here
 //! - Reading the log → `program/workload.rs`.
@@ -33,15 +33,16 @@ use crate::report::CheckResults;
 use crate::report::finding::{DoctorFinding, Fix};
 use crate::report::workload_summary::{RejectedStatement, WorkloadQuery, WorkloadSummary};
 
-/// Of the time that is left, for the shapes by themselves; the rest is for them together.
+/// The divisor for the share of the remaining time for the shapes one by one; the rest is for all
+/// of them together.
 const SHARE: u32 = 2;
-/// Shapes that are looked at, and told.
+/// The maximum number of shapes that are examined and reported.
 const SHAPES_MAX: usize = 200;
-/// Rejected shapes that are told.
+/// The maximum number of rejected shapes that are reported.
 const REJECTED_MAX: usize = 20;
-/// Of the load's time, for a query that no index helps to be a finding.
+/// The minimum share of the workload's time at which a query that no index helps is a finding.
 const SCAN_SHARE: f64 = 0.05;
-/// Queries that are shown of those that an index serves.
+/// The maximum number of queries that a finding shows for its index.
 const SHOWN_MAX: usize = 3;
 
 pub(super) fn check(
@@ -96,7 +97,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What this file can be asked; what it cannot, and how many shapes those are.
+/// Returns the queries that can be examined on this file, the rejected statements, and the number
+/// of rejected shapes.
 fn examinable_queries<'a>(
     subject: &OpenedFile,
     planner: &mut QueryPlanner,
@@ -106,7 +108,8 @@ fn examinable_queries<'a>(
     for logged in shapes {
         let (sql, values) = (logged.sql.as_str(), logged.values.as_deref());
         let query = AnalyzedQuery { sql, values, is_verbatim: logged.is_verbatim };
-        // Alone first: its error then has the statement as it was logged.
+        // The statement is prepared alone first: its error then quotes the statement as it was
+        // logged.
         let plan = subject.db.prepare(sql).and_then(|_| plan(&subject.db, sql));
         let plan = plan.and_then(|plan| Ok((plan, planner.touched(sql)?)));
         let trouble = match plan {
@@ -142,7 +145,7 @@ fn examinable_queries<'a>(
     Ok((asked, rejected, rejected_count))
 }
 
-/// Without what another one serves, too.
+/// Removes indexes whose queries another one serves, too.
 fn merged(wanted: Vec<CandidateIndex>) -> Vec<CandidateIndex> {
     let mut merged: Vec<CandidateIndex> = Vec::new();
     for index in wanted {
@@ -160,7 +163,7 @@ fn share(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> Option<f64> {
     (total > 0.0).then(|| one.us() / total)
 }
 
-/// A finding for each index, and for what is heavy and not helped.
+/// Reports each index, and each heavy query that no index helps.
 fn report_queries(
     subject: &OpenedFile,
     asked: &[ExaminedQuery<'_>],
@@ -240,7 +243,7 @@ fn missing(
     finding
 }
 
-/// `412 calls, 71 % of the time: SELECT …`
+/// Describes a query, as in `412 calls, 71 % of the time: SELECT …`.
 fn what(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> String {
     let share = share(one, asked).map(|share| format!(", {} of the time", format_percent(share)));
     let calls = counted(one.logged.calls, "call", "calls");
@@ -260,7 +263,7 @@ fn what_it_takes(one: &ExaminedQuery<'_>, asked: &[ExaminedQuery<'_>]) -> String
     }
 }
 
-/// With the indexes' names to be.
+/// Replaces the candidates' names in a plan by the names that the indexes will have.
 fn named(plan: &[String], kept: &AdvisedIndexes, subject: &OpenedFile) -> Vec<String> {
     let name = |line: &String| {
         let names = kept.indexes().map(|(place, it)| (candidate_name(place), it.name(subject)));
@@ -301,8 +304,8 @@ fn summary(
     })
 }
 
-/// Indexes that were made, of tables that the load is about, in no plan. One that makes rows
-/// unique, or that a foreign key's parent asks, is used without being named.
+/// Returns created indexes, on tables that the workload reads, that no plan uses. An index that
+/// makes rows unique, or that a foreign key needs, is used without being named in a plan.
 fn unused(asked: &[ExaminedQuery<'_>], subject: &OpenedFile) -> Result<Vec<String>, CheckError> {
     let touched: BTreeSet<&String> = asked.iter().flat_map(|one| one.touched.read.keys()).collect();
     let mut unused = Vec::new();

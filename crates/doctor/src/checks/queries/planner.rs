@@ -1,7 +1,7 @@
-//! SQLite's planner, asked with indexes that are not there.
+//! Runs SQLite's planner with indexes that do not exist.
 //!
-//! The schema and its statistics are copied into memory, without rows. There an index is made with
-//! the statistics that `ANALYZE` would write, estimated from sampled rows, and taken away again.
+//! The schema and its statistics are copied into memory, without rows. There, each index is created
+//! with the statistics that `ANALYZE` would write, estimated from sampled rows, and removed again.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,17 +19,17 @@ use crate::file::schema;
 
 const INSERT_STAT: &str = "INSERT INTO sqlite_stat1 VALUES (?1, ?2, ?3)";
 
-/// What a statement reads and writes.
+/// The tables and columns that a statement reads and writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StatementAccess {
     pub(super) read: ColumnsByTable,
     pub(super) updated: ColumnsByTable,
-    /// Tables into which it inserts rows, or from which it deletes some.
+    /// The tables into which the statement inserts rows, or from which it deletes rows.
     pub(super) rows_of: BTreeSet<String>,
 }
 
 impl StatementAccess {
-    /// Does the statement change this index?
+    /// Checks whether the statement changes this index.
     pub(super) fn changes(&self, index: &CandidateIndex) -> bool {
         let is_updated = self.updated.get(&index.table).is_some_and(|columns| {
             let mut keys = index.keys.iter().filter_map(|key| key.column.as_ref());
@@ -39,12 +39,12 @@ impl StatementAccess {
     }
 }
 
-/// The planner, with a copy of the schema.
+/// SQLite's planner, with a copy of the schema in memory.
 pub(super) struct QueryPlanner(Connection);
 
 impl QueryPlanner {
-    /// What cannot be made in memory, such as a table of a module that is not compiled in, is not
-    /// in the copy.
+    /// Copies the schema and its statistics. Objects that cannot be created in memory, such as a
+    /// table of a module that is not compiled in, are left out.
     pub(super) fn for_file(subject: &OpenedFile) -> rusqlite::Result<Self> {
         let copy = Connection::open_in_memory()?;
         copy.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, true)?;
@@ -68,12 +68,12 @@ impl QueryPlanner {
         Ok(Self(copy))
     }
 
-    /// The plan as the file is.
+    /// Returns the plan with the existing indexes.
     pub(super) fn plan(&self, sql: &str) -> rusqlite::Result<Vec<String>> {
         plan(&self.0, sql)
     }
 
-    /// The plan with these indexes.
+    /// Returns the plan with these additional indexes.
     pub(super) fn plan_with(
         &self,
         sql: &str,
@@ -96,8 +96,8 @@ impl QueryPlanner {
         })
     }
 
-    /// Where one index has statistics and another has none, the planner compares what is known with
-    /// what it guesses.
+    /// Adds estimates for indexes without statistics. If only one of two indexes has statistics,
+    /// the planner compares known numbers with guesses.
     fn estimate_unknown(&self, known: &TableCardinality) -> rusqlite::Result<()> {
         for table in known.tables() {
             let sql = "SELECT idx FROM sqlite_stat1 WHERE tbl = ?1 AND idx NOT NULL";
@@ -114,12 +114,13 @@ impl QueryPlanner {
         Ok(())
     }
 
-    /// Is it one? An expression of two tables, say, is none.
+    /// Checks whether the index can be created. An expression over two tables, for example, cannot
+    /// be indexed.
     pub(super) fn can_make(&self, candidate: &CandidateIndex) -> bool {
         self.undone(|copy| Ok(copy.execute_batch(&candidate.create("warren_trial"))?)).is_ok()
     }
 
-    /// What the statement reads and writes, as SQLite resolves it.
+    /// Returns the tables and columns that the statement reads and writes, as SQLite resolves them.
     pub(super) fn touched(&mut self, sql: &str) -> rusqlite::Result<StatementAccess> {
         let touched = Arc::new(Mutex::new(StatementAccess::default()));
         let noted = Arc::clone(&touched);
@@ -158,23 +159,23 @@ impl QueryPlanner {
     }
 }
 
-/// The name of the candidate at this place, in plans.
+/// Returns the name of the candidate at this position, as plans show it.
 pub(super) fn candidate_name(index: usize) -> String {
     format!("warren_candidate_{index}")
 }
 
-/// The plan, a line each.
+/// Returns the lines of the query plan.
 pub(super) fn plan(db: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
     statement.raw_query().mapped(|row| row.get(3)).collect()
 }
 
-/// Does the plan use the index of this name?
+/// Checks whether the plan uses the index with this name.
 pub(super) fn uses(plan: &[String], name: &str) -> bool {
     plan.iter().any(|line| line.split(' ').any(|word| word == name))
 }
 
-/// Whole tables read, sorts, and indexes made for the time of the query.
+/// Counts full table scans, sorts and automatic indexes in the plan.
 pub(super) fn faults(plan: &[String]) -> usize {
     let is_fault = |line: &&String| {
         (line.starts_with("SCAN ") && !line.contains("CONSTANT ROW") && !line.contains("VIRTUAL"))

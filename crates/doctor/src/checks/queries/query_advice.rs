@@ -1,4 +1,4 @@
-//! What is advised for one query, as a finding.
+//! Turns the advice for one query into a finding.
 
 use indicatif::DecimalBytes;
 
@@ -9,18 +9,18 @@ use crate::catalogue::finding_code::FindingCode;
 use crate::file::opened_file::OpenedFile;
 use crate::report::finding::{DoctorFinding, Fix};
 
-/// What is advised for a query.
+/// The advice for one query.
 #[derive(Default)]
 pub(super) struct QueryAdvice {
-    /// The plan, a line each.
+    /// The lines of the current plan.
     pub(super) before: Vec<String>,
-    /// The plan with the indexes, under their names as candidates.
+    /// The lines of the plan with the indexes, under their names as candidates.
     pub(super) after: Vec<String>,
-    /// None, if none helps.
+    /// The advised indexes, or none if none helps.
     pub(super) indexes: Vec<CandidateIndex>,
-    /// What it takes without them and with them, if it could be run.
+    /// The cost without and with the indexes, if the query could be run.
     pub(super) effect: Option<(QueryCost, IndexTrial)>,
-    /// Indexes that the planner would take, but that save nothing.
+    /// Indexes that the planner would use, but that save nothing.
     pub(super) useless: Option<(Vec<CandidateIndex>, QueryCost, IndexTrial)>,
 }
 
@@ -82,11 +82,11 @@ impl QueryAdvice {
     }
 }
 
-/// What a partial index is for.
+/// The explanation of a partial index.
 pub(super) const PARTIAL: &str =
     "partial index: it serves only queries that contain the value itself, not a parameter";
 
-/// What makes the indexes.
+/// Returns the statements that create the indexes.
 pub(super) fn statements(subject: &OpenedFile, indexes: &[CandidateIndex]) -> Vec<String> {
     indexes.iter().map(|index| index.create(&index.name(subject))).collect()
 }

@@ -1,7 +1,8 @@
-//! What a query takes: it runs, on the overlay, without an index and with it.
+//! Measures the cost of a query: it runs, on the overlay, without an index and with it.
 //!
 //! # Invariants
-//! - What decides is counted, not timed: the same file and query give the same cost.
+//! - Decisions depend on counted work, not on measured time: the same file and query give the same
+//!   cost.
 
 use std::time::Duration;
 
@@ -15,32 +16,32 @@ use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::format::to_f64;
 
-/// Runs, of which the quickest tells the time: the first finds nothing in the cache.
+/// The number of runs, of which the fastest gives the time: the first finds nothing in the cache.
 pub(super) const RUNS: usize = 5;
-/// Of the time that is left, for one try.
+/// The divisor for the share of the remaining time that one trial may take.
 const SHARE: u32 = 4;
-/// What it takes to find a place in a page, in steps of the virtual machine: a tenth of a
-/// microsecond against a hundredth.
+/// The cost of finding a position in a page, in steps of the virtual machine: a tenth of a
+/// microsecond compared with a hundredth.
 const STEPS_PER_PAGE: f64 = 10.0;
-/// Rows of an index that ANALYZE looks at for each of its keys.
+/// The number of index rows that ANALYZE reads for each key of an index.
 const ANALYSIS_LIMIT: u32 = 1_000;
 
-/// What one run of a query takes.
+/// The cost of one run of a query.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueryCost {
     pub(super) us: f64,
-    /// Of SQLite's virtual machine.
+    /// The number of steps of SQLite's virtual machine.
     pub(super) steps: i32,
-    /// Pages in which a place was looked for.
+    /// The number of page lookups.
     pages: u32,
 }
 
-/// What a query takes with some indexes, and they.
+/// The cost of a query with some indexes, and the size of these indexes.
 #[derive(Clone, Debug)]
 pub(super) struct IndexTrial {
     pub(super) taken: QueryCost,
     pub(super) index_bytes: u64,
-    /// The planner takes them only once their tables are analysed.
+    /// Whether the planner uses the indexes only after their tables are analyzed.
     pub(super) needs_analyze: bool,
 }
 
@@ -50,7 +51,8 @@ impl QueryCost {
     }
 }
 
-/// Can it be run as it is? Not in a file in use, with unknown values, or if it writes.
+/// Checks whether the query can be run: not if the file is in use, if its values are unknown, or if
+/// it writes.
 pub(super) fn is_runnable(
     subject: &OpenedFile,
     query: &AnalyzedQuery<'_>,
@@ -60,7 +62,7 @@ pub(super) fn is_runnable(
     Ok(subject.open_mode == ReadOnlyMode::Overlay && statement.readonly() && has_values)
 }
 
-/// Runs the query. `None` if there is no time or memory for it, or if it fails.
+/// Runs the query. Returns `None` if time or memory is insufficient, or if the query fails.
 pub(super) fn run(
     subject: &OpenedFile,
     query: &AnalyzedQuery<'_>,
@@ -71,7 +73,7 @@ pub(super) fn run(
     taken
 }
 
-/// Runs the query with these indexes. `None` as of [`run`].
+/// Runs the query with these indexes. Returns `None` in the same cases as [`run`].
 pub(super) fn run_with(
     subject: &OpenedFile,
     query: &AnalyzedQuery<'_>,
@@ -89,7 +91,7 @@ pub(super) fn run_with(
     without_trouble(tried)
 }
 
-/// Makes an index under the name of the candidate at this place. Returns its size.
+/// Creates an index under the name of the candidate at this position. Returns its size.
 pub(super) fn make(
     subject: &OpenedFile,
     place: usize,
@@ -101,8 +103,8 @@ pub(super) fn make(
     Ok(pages * u64::from(subject.header.page_size))
 }
 
-/// Analyses the tables of the indexes, which are made. Do these statements use one of them only
-/// since then?
+/// Analyzes the tables of the indexes, which must exist. Returns whether these statements use one
+/// of the indexes only since then.
 pub(super) fn analyze(
     subject: &OpenedFile,
     statements: &[&str],
@@ -123,7 +125,7 @@ pub(super) fn analyze(
     Ok(before.iter().zip(used()?).any(|(before, after)| after && !before))
 }
 
-/// What is written is taken back.
+/// Runs `work` in a savepoint, and rolls back everything that it writes.
 pub(super) fn undone<T>(
     subject: &OpenedFile,
     work: impl FnOnce() -> Result<T, CheckError>,
@@ -131,7 +133,7 @@ pub(super) fn undone<T>(
     subject.db.execute_batch("PRAGMA query_only = OFF; SAVEPOINT measured")?;
     let result = work();
     subject.grant_time(Duration::MAX);
-    // Without memory, SQLite has taken it back already.
+    // When memory runs out, SQLite has already rolled back.
     if !subject.db.is_autocommit() {
         subject.db.execute_batch("ROLLBACK TO measured; RELEASE measured")?;
     }
@@ -139,7 +141,8 @@ pub(super) fn undone<T>(
     result
 }
 
-/// No time or memory, or a query that fails by itself: that is nothing about the file.
+/// Turns errors that reveal nothing about the file into `None`: insufficient time or memory, or a
+/// query that fails by its own fault.
 pub(super) fn without_trouble<T>(result: Result<T, CheckError>) -> Result<Option<T>, CheckError> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -148,7 +151,7 @@ pub(super) fn without_trouble<T>(result: Result<T, CheckError>) -> Result<Option
     }
 }
 
-/// Reads all rows, each time.
+/// Runs the query this many times, and reads all its rows each time.
 pub(super) fn run_times(
     subject: &OpenedFile,
     query: &AnalyzedQuery<'_>,

@@ -1,18 +1,18 @@
-//! Keys that the text of a query asks for: NOCASE for a LIKE, an order that goes both ways, an
-//! expression that is compared.
+//! Finds index keys that the text of a query suggests: NOCASE for a LIKE, an order with mixed
+//! directions, an expression that is compared.
 //!
-//! The text is read word by word, not parsed: what is no key of an index is tried in vain, and the
-//! planner decides about the rest.
+//! The text is read token by token, not parsed: something that cannot be a key of an index is tried
+//! in vain, and the planner decides about the rest.
 
 use sqlite_schema::TableSchema;
 
 use crate::file::schema::quote_if_needed;
 use crate::program::sql::{SqlToken, SqlTokenKind, tokens};
 
-/// Keys of one kind that are tried for one query.
+/// The maximum number of keys of one kind that are tried for one query.
 const KEYS_MAX: usize = 6;
 
-/// Lists of keys, each for one index on this table.
+/// Returns lists of keys, each for one index on this table.
 pub(super) fn keys(sql: &str, table: &TableSchema) -> Vec<Vec<CandidateKey>> {
     let tokens = tokens(sql);
     let likes = likes(&tokens, table);
@@ -40,8 +40,8 @@ fn column<'a>(table: &'a TableSchema, token: &SqlToken<'_>) -> Option<&'a str> {
     columns.find(|column| is_column(token, column))
 }
 
-/// Columns that the query wants to have one value, which stands in its text, and that condition as
-/// an index has it: `published = 0`. None if it has alternatives.
+/// Returns columns that the query compares with one value in its text, with the condition as an
+/// index needs it: `published = 0`. Returns none if the query contains alternatives.
 pub(super) fn constants(sql: &str, table: &TableSchema) -> Vec<(String, String)> {
     let tokens = tokens(sql);
     if tokens.iter().any(|token| token.is("or") || token.is("not")) {
@@ -61,7 +61,8 @@ pub(super) fn constants(sql: &str, table: &TableSchema) -> Vec<(String, String)>
     constants
 }
 
-/// LIKE ignores case, and so can use an index only if that does.
+/// Returns a NOCASE key for each LIKE. LIKE ignores case, so it can use only an index that does,
+/// too.
 fn likes(tokens: &[SqlToken<'_>], table: &TableSchema) -> Vec<CandidateKey> {
     let pairs = tokens.windows(2).filter(|pair| pair[1].is("like"));
     let columns = pairs.filter_map(|pair| column(table, &pair[0]));
@@ -72,8 +73,8 @@ fn likes(tokens: &[SqlToken<'_>], table: &TableSchema) -> Vec<CandidateKey> {
     columns.take(KEYS_MAX).map(key).collect()
 }
 
-/// The last ORDER BY, if it goes up by some columns and down by others: an index can be read
-/// backwards only as a whole.
+/// Returns the keys of the last ORDER BY if it mixes directions: an index can be read backwards
+/// only as a whole.
 fn mixed_order(tokens: &[SqlToken<'_>], table: &TableSchema) -> Option<Vec<CandidateKey>> {
     let start = tokens.windows(2).rposition(|pair| pair[0].is("order") && pair[1].is("by"))?;
     let behind = &tokens[start + 2..];
@@ -94,7 +95,8 @@ fn mixed_order(tokens: &[SqlToken<'_>], table: &TableSchema) -> Option<Vec<Candi
     is_mixed.then(|| keys.into_iter().map(|key| key.0).collect())
 }
 
-/// Calls of functions on a column, as they stand: `lower(title)`, `json_extract(x, '$.a')`.
+/// Returns the function calls on a column, as in the text: `lower(title)`,
+/// `json_extract(x, '$.a')`.
 fn expressions(sql: &str, tokens: &[SqlToken<'_>], table: &TableSchema) -> Vec<CandidateKey> {
     let mut keys = Vec::new();
     for (index, pair) in tokens.windows(2).enumerate() {
@@ -114,7 +116,7 @@ fn expressions(sql: &str, tokens: &[SqlToken<'_>], table: &TableSchema) -> Vec<C
     keys
 }
 
-/// The place of the parenthesis that closes the first one.
+/// Returns the position of the parenthesis that closes the first one.
 fn closing(tokens: &[SqlToken<'_>]) -> Option<usize> {
     let mut depth = 0_usize;
     tokens.iter().position(|token| {
@@ -127,7 +129,7 @@ fn closing(tokens: &[SqlToken<'_>]) -> Option<usize> {
     })
 }
 
-/// Without the names of tables before those of columns, which an index does not have.
+/// Removes table names before column names, because an index does not allow them.
 fn unqualified(text: &str, tokens: &[SqlToken<'_>], start: usize) -> String {
     let mut plain = text.to_owned();
     for pair in tokens.windows(2).rev().filter(|pair| pair[1].text == ".") {
@@ -136,12 +138,12 @@ fn unqualified(text: &str, tokens: &[SqlToken<'_>], start: usize) -> String {
     plain
 }
 
-/// A key of an index.
+/// A key of a candidate index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CandidateKey {
-    /// As CREATE INDEX has it.
+    /// The key as CREATE INDEX expects it.
     pub(super) sql: String,
-    /// Whose values tell how many rows it finds; `None` of an expression.
+    /// The column whose values determine how many rows the key finds; `None` for an expression.
     pub(super) column: Option<String>,
 }
 

@@ -1,35 +1,35 @@
-//! One line of a log: whose it is, and what it says.
+//! Parses one line of a log: which log format it has, and its content.
 //!
-//! Recognised by what stands around the statement, wherever in the line that is: loggers put times,
-//! levels and tags before it.
+//! A format is recognized by the text around the statement, anywhere in the line: loggers put
+//! times, levels and tags before it.
 
 use std::borrow::Cow;
 
-/// What a line is.
+/// The content of a log line.
 #[derive(Debug, PartialEq)]
 pub(super) enum LogLine<'a> {
-    /// A statement begins, in a log that says so.
+    /// The start of a statement, in a log format that marks it.
     Statement {
         sql: &'a str,
         us: Option<f64>,
-        /// As text: of a list, in Ruby's or Python's words.
+        /// The text of a list of values, as Ruby or Python prints it.
         values: Option<&'a str>,
-        /// No other line belongs to it.
+        /// Whether no other line belongs to the statement.
         is_whole: bool,
-        /// The text is the program's: no value was put into it.
+        /// Whether the text is the program's own, without inserted values.
         is_verbatim: bool,
     },
-    /// The values of the statement before it.
+    /// The values of the previous statement.
     Values(&'a str),
-    /// A statement that reads and writes no rows, or one that was not run.
+    /// A statement that does not read or write rows, or that was not run.
     Other,
-    /// Of a statement as such, or of nothing.
+    /// A part of a plain statement, or unrelated text.
     Text(&'a str),
 }
 
-/// What reads or writes rows.
+/// The keywords that begin a statement that reads or writes rows.
 const VERBS: [&str; 7] = ["SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "VALUES"];
-/// What else may begin a line as a statement.
+/// The keywords that begin other statements.
 const OTHERS: [&str; 15] = [
     "BEGIN",
     "COMMIT",
@@ -47,16 +47,16 @@ const OTHERS: [&str; 15] = [
     "DETACH",
     "EXPLAIN",
 ];
-/// What one statement is believed to have been called with.
+/// The maximum number of calls that is accepted for one statement.
 const LISTS_MAX: u64 = 1_000_000_000;
-/// How SQLAlchemy names its logger.
+/// The name of SQLAlchemy's logger.
 const SQLALCHEMY: &str = "sqlalchemy.engine";
 
 pub(super) fn read(line: &str) -> LogLine<'_> {
     sqlalchemy(line).or_else(|| rails(line)).or_else(|| django(line)).unwrap_or(LogLine::Text(line))
 }
 
-/// Without what colours a terminal.
+/// Removes the escape sequences that color a terminal.
 pub(super) fn without_colours(line: &str) -> Cow<'_, str> {
     if !line.contains("\x1b[") {
         return Cow::Borrowed(line);
@@ -70,7 +70,7 @@ pub(super) fn without_colours(line: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Does a statement begin with this?
+/// Checks whether the text begins a statement that reads or writes rows.
 pub(super) fn begins(text: &str) -> bool {
     first_is(text, &VERBS)
 }
@@ -84,16 +84,17 @@ fn first_is(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| word.eq_ignore_ascii_case(&text[..size]))
 }
 
-/// A statement with the nanoseconds that SQLite's shell writes behind it with `.trace --profile`.
+/// Splits off the nanoseconds that SQLite's shell appends to a statement with `.trace --profile`.
+/// Returns the statement and microseconds.
 pub(super) fn without_profile(line: &str) -> (&str, Option<f64>) {
     let parts = line.trim_end().strip_suffix(" ns").and_then(|line| line.rsplit_once("; -- "));
     let taken = parts.and_then(|(sql, ns)| Some((sql, time(ns)? / 1_000.0)));
     taken.map_or((line, None), |(sql, us)| (sql, Some(us)))
 }
 
-/// `… INFO sqlalchemy.engine.Engine SELECT a`, the rest of it in the lines below, and then
-/// `… INFO sqlalchemy.engine.Engine [generated in 0.00010s] ('x', 1)`, which is not the time that it
-/// ran.
+/// Parses a line of SQLAlchemy: `… INFO sqlalchemy.engine.Engine SELECT a`, with the rest of the
+/// statement in the lines below, and then
+/// `… INFO sqlalchemy.engine.Engine [generated in 0.00010s] ('x', 1)`, which is not the run time.
 fn sqlalchemy(line: &str) -> Option<LogLine<'_>> {
     let behind = &line[line.find(SQLALCHEMY)? + SQLALCHEMY.len()..];
     let is_name = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
@@ -112,8 +113,8 @@ fn sqlalchemy(line: &str) -> Option<LogLine<'_>> {
     })
 }
 
-/// `  User Load (0.2ms)  SELECT … WHERE "id" = ?  [["id", 1]]`; what came from Rails' own cache was
-/// not asked for.
+/// Parses a line of Rails: `  User Load (0.2ms)  SELECT … WHERE "id" = ?  [["id", 1]]`. A statement
+/// that Rails' own cache answered did not reach the database.
 fn rails(line: &str) -> Option<LogLine<'_>> {
     let end = line.find("ms)")?;
     let start = line[..end].rfind('(')?;
@@ -130,7 +131,8 @@ fn rails(line: &str) -> Option<LogLine<'_>> {
     Some(LogLine::Statement { sql, us, values, is_whole: true, is_verbatim: true })
 }
 
-/// `(0.001) SELECT …; args=(1,); alias=default`, with the values in the statement.
+/// Parses a line of Django: `(0.001) SELECT …; args=(1,); alias=default`, whose statement contains
+/// the values.
 fn django(line: &str) -> Option<LogLine<'_>> {
     let (start, end, seconds) = line.match_indices('(').find_map(|(start, _)| {
         let size = line[start..].find(") ")?;
@@ -138,7 +140,7 @@ fn django(line: &str) -> Option<LogLine<'_>> {
         let is_time = number.split_once('.').is_some_and(|(_, places)| places.len() == 3);
         Some((start, start + size + 2, time(number).filter(|_| is_time)?))
     })?;
-    // A number in the middle of a statement is none of Django's.
+    // A number in the middle of a statement is not Django's time.
     if line[..start].ends_with(|c: char| !c.is_whitespace()) {
         return None;
     }
@@ -153,14 +155,14 @@ fn django(line: &str) -> Option<LogLine<'_>> {
     Some(LogLine::Statement { sql, us, values: None, is_whole, is_verbatim: false })
 }
 
-/// In digits; not `inf`, which a number may be, too.
+/// Parses a time in digits, without `inf`, which is also a valid `f64`.
 fn time(text: &str) -> Option<f64> {
     let is_number = text.starts_with(|c: char| c.is_ascii_digit());
     text.parse().ok().filter(|time: &f64| is_number && time.is_finite())
 }
 
-/// How often a statement ran, where SQLAlchemy does not show all lists of values: `… displaying
-/// 10 of 1000 total bound parameter sets …`
+/// Returns how often a statement ran, where SQLAlchemy does not show all lists of values:
+/// `… displaying 10 of 1000 total bound parameter sets …`.
 pub(super) fn lists_count(values: &str) -> Option<u64> {
     let (before, _) = values.split_once(" total bound parameter sets")?;
     before.rsplit(' ').next()?.parse().ok().filter(|count| *count <= LISTS_MAX)

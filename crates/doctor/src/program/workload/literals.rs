@@ -1,28 +1,29 @@
-//! Lists of values, as Python (`('a', 1, None)`) and Ruby (`[["id", 1], ["name", nil]]`) print them.
+//! Parses lists of values in the syntax of Python (`('a', 1, None)`) and Ruby
+//! (`[["id", 1], ["name", nil]]`).
 
 use rusqlite::types::Value;
 
-/// Values of one statement; more are not read.
+/// The maximum number of values of one statement; a longer list is not read.
 const VALUES_MAX: usize = 1_000;
-/// Lists in lists.
+/// The maximum nesting of lists.
 const DEPTH_MAX: usize = 3;
 
-/// A value, or a list of them.
+/// A value, or a list of values.
 #[derive(Debug)]
 enum LoggedLiteral {
     Value(Value),
     List(Vec<LoggedLiteral>),
 }
 
-/// The values of a statement's parameters, in their order, and with how many such lists it ran.
-/// `None` if one of them is not understood.
+/// Returns the values of a statement's parameters, in their order, and the number of such lists
+/// with which it ran. Returns `None` if one of the values is not understood.
 pub(super) fn read(text: &str) -> Option<(Vec<Value>, u64)> {
     let mut reader = LiteralReader { rest: text, count: 0 };
     let LoggedLiteral::List(items) = reader.literal(0)? else { return None };
     if items.is_empty() || !items.iter().all(|item| matches!(item, LoggedLiteral::List(_))) {
         return Some((values(items, LoggedLiteral::value)?, 1));
     }
-    // Ruby has the name of a column before each value.
+    // Ruby puts the name of a column before each value.
     if text.starts_with("[[") {
         return Some((values(items, LoggedLiteral::named)?, 1));
     }

@@ -2,10 +2,10 @@ use rusqlite::types::Value;
 
 use super::QueryLog;
 
-/// Calls, microseconds in all, values of the example.
+/// The shape, its calls, total microseconds, and the values of its example.
 type ExpectedShape = (String, u64, Option<f64>, Option<Vec<Value>>);
 
-/// What there is of each shape.
+/// Returns the shapes in a log.
 fn read(log: &str) -> Vec<ExpectedShape> {
     let mut workload = QueryLog::default();
     workload.read(log.as_bytes()).unwrap();
@@ -115,7 +115,7 @@ fn what_is_too_long_or_no_text_is_counted() {
     assert_eq!(workload.heaviest_first()[0].values, None);
 }
 
-/// A log is not to be believed, nor does it take for ever.
+/// Checks that a log is not trusted, and that reading it does not take forever.
 #[test]
 fn a_hostile_log_is_read_in_its_limits() {
     let mut workload = QueryLog::default();

@@ -1,4 +1,4 @@
-//! Damaged files: what is on other pages is saved, and what is lost is told.
+//! Tests damaged files: the content of other pages is saved, and losses are reported.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ use crate::fixture::DoctorFixture;
 const ROWS: u64 = 5_000;
 const PAGE: u64 = 4096;
 
-/// A file with the table of [`fill`].
+/// Creates a file with the table of [`fill`].
 fn filled(path: &Path, encryption: &FileEncryption) {
     let db = connect(path, encryption);
     fill(&db, ROWS);
@@ -35,7 +35,7 @@ fn write(path: &Path, offset: u64, bytes: &[u8]) {
     file.write_all_at(bytes, offset).unwrap();
 }
 
-/// Spoils a page somewhere in its middle.
+/// Damages a page somewhere in its middle.
 fn spoil(path: &Path, page: u64) {
     write(path, (page - 1) * PAGE + 2_000, &[0xa5; 64]);
 }
@@ -52,7 +52,7 @@ fn count(db: &Connection, sql: &str) -> u64 {
     db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap().cast_unsigned()
 }
 
-/// Rows that are as they were.
+/// Counts the rows whose content is unchanged.
 const RIGHT: &str = "SELECT count(*) FROM t WHERE x = printf('row %d %0100d', id, id)";
 
 #[test]
@@ -77,7 +77,7 @@ fn over_pages_that_the_cipher_refuses_it_goes_on() {
             );
             assert_eq!(saved.lost_pages_count, 2, "{name}: {report:#?}");
             assert_eq!(saved.lost_rows_count + saved.saved_rows_count, ROWS, "{name}: {report:#?}");
-            // What was saved is as it was written.
+            // The saved rows are unchanged.
             assert_eq!(count(&db, RIGHT), saved.saved_rows_count, "{name}");
         }
         assert!((1..200).contains(&(ROWS - count(&db, RIGHT))), "{name}: {report:#?}");
@@ -102,7 +102,7 @@ fn leaves_below_a_lost_inner_page_are_kept_apart() {
         zero(&path, inner[0]);
         let (report, db) = recovered(&path, &encryption);
         assert!(!report.complete && report.sound, "{report:#?}");
-        // The root: no leaf is the table's any more.
+        // The lost page is the root, so no leaf belongs to the table any more.
         let saved = table(&report, "t");
         assert_eq!((saved.saved_rows_count, saved.lost_pages_count), (0, 1), "{report:#?}");
         assert_eq!(saved.lost_rows_count, ROWS, "{report:#?}");
@@ -130,7 +130,7 @@ fn a_lost_header_is_made_anew() {
     }
 }
 
-/// What is left then are rows, each with the number of the tree that it was in.
+/// Checks that the rows are saved, each with the number of its tree.
 #[test]
 fn without_page_1_the_rows_are_kept_apart() {
     let fixture = DoctorFixture::new();
@@ -138,7 +138,7 @@ fn without_page_1_the_rows_are_kept_apart() {
     for (name, encryption) in all {
         let path = fixture.at(&format!("{name}.db"));
         filled(&path, &encryption);
-        // The first 16 bytes are the salt, without which nobody can derive SQLCipher's keys.
+        // The first 16 bytes are the salt, without which SQLCipher's keys cannot be derived.
         let start = if name == "sqlcipher" { 16 } else { 0 };
         write(&path, start, &vec![0; 4096 - usize::try_from(start).unwrap()]);
         let (report, db) = recovered(&path, &encryption);
@@ -205,7 +205,7 @@ fn a_truncated_file_keeps_what_is_left() {
     }
 }
 
-/// The page of an overflow chain that points to its own beginning.
+/// Checks a page of an overflow chain that points to the start of the chain.
 #[test]
 fn an_overflow_chain_in_a_loop_ends_and_is_told() {
     let fixture = DoctorFixture::new();
@@ -256,7 +256,7 @@ fn a_free_list_in_a_loop_ends() {
     assert!(report.lost_and_found.unwrap().rows_count > 1_000);
 }
 
-/// Every kind of table, with a page of each spoilt: the others lose nothing.
+/// Damages a page in each kind of table, and checks that the others lose nothing.
 #[test]
 fn damage_of_one_table_is_none_of_the_others() {
     let fixture = DoctorFixture::new();
@@ -268,7 +268,7 @@ fn damage_of_one_table_is_none_of_the_others() {
             zero(&path, leaf[0]);
             let (report, _) = recovered(&path, &encryption);
             assert!(!report.complete, "{name}: {report:#?}");
-            // What FTS5 and R-tree keep is of no use if a part of it is gone.
+            // The content of FTS5 and R-tree tables is useless if a part of it is lost.
             assert!(report.sound || name.contains('_'), "{name}: {report:#?}");
             let hurt = report.tables.iter().filter(|table| !table.is_whole());
             let hurt: Vec<&str> = hurt.map(|table| table.name.as_str()).collect();
@@ -340,7 +340,7 @@ fn a_table_may_be_as_wide_as_any() {
     super::is_whole(&report);
     assert_eq!(count(&db, "SELECT c1989 FROM t WHERE c0 = 0 AND c500 = 500"), 1_989);
 
-    // The same without the schema.
+    // The same file is recovered without its schema.
     zero(&path, 1);
     std::fs::remove_file(path.with_extension("out")).unwrap();
     let (report, db) = recovered(&path, &FileEncryption::None);
@@ -348,7 +348,7 @@ fn a_table_may_be_as_wide_as_any() {
     assert_eq!(count(&db, "SELECT c1989 FROM lost_and_found WHERE c0 = 0"), 1_989);
 }
 
-/// A schema row may be cut in the middle of a statement.
+/// Checks a schema row that is cut in the middle of a statement.
 #[test]
 fn a_virtual_table_without_a_statement_is_named_and_spoils_nothing() {
     let fixture = DoctorFixture::new();
@@ -368,7 +368,7 @@ fn a_virtual_table_without_a_statement_is_named_and_spoils_nothing() {
     assert_eq!(count(&db, RIGHT), 10);
 }
 
-/// Random bytes over random places: it ends, and with a new file or a reason.
+/// Writes random bytes to random places, and checks that each run ends with a new file or an error.
 #[test]
 fn whatever_is_in_a_file_it_ends() {
     let fixture = DoctorFixture::new();
@@ -386,7 +386,7 @@ fn whatever_is_in_a_file_it_ends() {
     for round in 0..60 {
         let mut bytes = content.clone();
         for _ in 0..=random(12) {
-            // Single bytes, or pages that begin as pages of a tree do.
+            // The bytes are single ones, or pages that start like pages of a tree.
             let size = if round % 2 == 0 { 1 } else { 1_024 };
             let start = random(bytes.len() / size) * size;
             for byte in &mut bytes[start..start + size] {

@@ -1,4 +1,4 @@
-//! Files with one of everything, and what is in a file.
+//! Provides files that contain one of everything, and dumps of their content.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,13 +26,13 @@ pub(crate) fn connect(path: &Path, encryption: &FileEncryption) -> Connection {
     open_connection(path, encryption, &AS_IS, false, true).unwrap().0
 }
 
-/// All files in the folder of this one.
+/// Returns the content of all files in the directory of this one.
 pub(crate) fn folder(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(path.parent().unwrap()).unwrap().map(|it| it.unwrap().path());
     entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
-/// A table `t` with an index, of so many rows, on some dozens of pages.
+/// Creates a table `t` with an index and this number of rows, on some dozens of pages.
 pub(crate) fn fill(db: &Connection, rows: u64) {
     db.execute_batch(&format!(
         "CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT); CREATE INDEX by_x ON t (x);
@@ -42,7 +42,7 @@ pub(crate) fn fill(db: &Connection, rows: u64) {
     .unwrap();
 }
 
-/// One of everything that a file can have.
+/// Creates one of everything that a file can contain.
 const EVERYTHING: &str = "
     PRAGMA user_version = 7; PRAGMA application_id = 42;
     CREATE TABLE plain (a, b TEXT, c REAL);
@@ -90,7 +90,7 @@ pub(crate) fn make(path: &Path, encryption: &FileEncryption, settings: &str) {
     db.close().unwrap();
 }
 
-/// Settings, schema, and the rows of each table, in order.
+/// The settings, the schema, and the rows of each table, in order.
 pub(crate) type DatabaseDump = BTreeMap<String, Vec<String>>;
 
 pub(crate) fn dump(db: &Connection) -> DatabaseDump {
@@ -125,7 +125,7 @@ fn rows(db: &Connection, sql: &str) -> Vec<String> {
     let mut statement = db.prepare(sql).unwrap();
     let columns = statement.column_count();
     let row = |row: &rusqlite::Row<'_>| {
-        // As they are: a text need not be UTF-8.
+        // Values are compared as bytes, because a text need not be UTF-8.
         let value = |column| format!("{:?}", row.get_ref(column).unwrap());
         Ok((0..columns).map(value).collect::<Vec<_>>().join("|"))
     };

@@ -1,4 +1,4 @@
-//! What the tables hold, as plain values.
+//! The content of the test's tables as plain values.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::number;
 
 pub(super) const ACCOUNTS: u8 = 8;
-/// Tables that come and go, and bytes of the BLOB.
+/// Number of tables that are created and dropped, and of bytes of the BLOB.
 pub(super) const SLOTS: usize = 3;
 const BALANCE: i64 = 1_000;
 
@@ -32,7 +32,7 @@ pub(super) struct TableModel {
 }
 
 impl TableModel {
-    /// What `SCHEMA` makes.
+    /// Returns the content that `SCHEMA` creates.
     pub(super) fn new() -> Self {
         Self {
             balances: [BALANCE; ACCOUNTS as usize],
@@ -43,7 +43,7 @@ impl TableModel {
         }
     }
 
-    /// What is stored.
+    /// Reads the stored content.
     pub(super) fn read(db: &Connection) -> Self {
         let balance = |id| number(db, &format!("SELECT balance FROM account WHERE id = {id}"));
         let count = |slot| {

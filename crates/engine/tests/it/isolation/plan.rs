@@ -1,5 +1,5 @@
-//! One random transaction: what it does to the database, what it does to the model, and what its
-//! caller must hear.
+//! One random transaction: its effects on the database and on the model, and the result that its
+//! caller must get.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,42 +10,42 @@ use rand::rngs::StdRng;
 
 use super::model::{ACCOUNTS, SLOTS, TableModel};
 
-/// What it writes, if anything.
+/// A transaction's planned write, if any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PlannedWrite {
-    /// Moves money, by statements that stay prepared.
+    /// Moves money with statements that stay prepared.
     Transfer,
-    /// The same through the bare connection.
+    /// Moves money through the bare connection.
     BareTransfer,
-    /// Creates a table, or drops it if it is there.
+    /// Creates a table, or drops it if it exists.
     Table,
     UserVersion,
-    /// One byte, by incremental BLOB I/O.
+    /// Writes one byte with incremental BLOB I/O.
     Blob,
-    /// A child before its parent; the foreign key is deferred.
+    /// Inserts a child before its parent; the foreign key is deferred.
     Family,
-    /// Reads what its neighbours wrote.
+    /// Reads the rows that its neighbors wrote.
     Look,
-    /// An UPDATE that matches no row.
+    /// Runs an UPDATE that matches no row.
     NoRow,
-    /// A transfer, with savepoints of its own; the last may stay open.
+    /// Moves money with savepoints of its own; the last may stay open.
     Savepoints {
         is_left_open: bool,
     },
 }
 
-/// How it ends.
+/// A transaction's planned end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PlannedOutcome {
     Success,
-    /// Fails after a read, before its deed.
+    /// Fails after a read, before its write.
     FailsFirst,
-    /// Fails after its deed.
+    /// Fails after its write.
     Fails,
     Panics,
     /// Succeeds, but leaves a child without a parent.
     Orphan,
-    /// Succeeds the first time it is run, and fails or panics the second time.
+    /// Succeeds the first time it is run, and fails the second time.
     FailsAgain,
     PanicsAgain,
 }
@@ -58,17 +58,17 @@ pub(super) struct TransactionPlan {
     pub(super) from: u8,
     pub(super) to: u8,
     pub(super) amount: i64,
-    /// How often its closure was called.
+    /// Number of times that the closure was called.
     pub(super) runs: Arc<AtomicUsize>,
 }
 
-/// What a transaction returns.
+/// Value that a transaction returns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TransactionReply {
     pub(super) id: i64,
-    /// Which run returned it, from 1.
+    /// Number of the run that returned it, from 1.
     pub(super) run: usize,
-    /// Of the account `to`, at its end.
+    /// Balance of the account `to` at the end of the transaction.
     pub(super) balance: i64,
 }
 
@@ -113,7 +113,7 @@ impl TransactionPlan {
         Self { id, planned, end, from, to, amount, runs: Arc::default() }
     }
 
-    /// The closure.
+    /// Runs the transaction as its closure.
     pub(super) fn run(&self, db: &Transaction<'_>) -> Result<TransactionReply, PlannedFailure> {
         let run = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
         if self.end == PlannedOutcome::FailsFirst {
@@ -124,7 +124,7 @@ impl TransactionPlan {
         match self.end {
             PlannedOutcome::Fails => return Err(PlannedFailure::Chosen(seen)),
             PlannedOutcome::FailsAgain if run == 2 => return Err(PlannedFailure::Chosen(seen)),
-            // Without the hook, which would print each.
+            // `resume_unwind` bypasses the panic hook, which would print each panic.
             PlannedOutcome::Panics => std::panic::resume_unwind(Box::new("as the test wants")),
             PlannedOutcome::PanicsAgain if run == 2 => std::panic::resume_unwind(Box::new("again")),
             PlannedOutcome::Orphan => drop(db.statement(&CHILD)?.execute([-self.id])?),
@@ -133,7 +133,7 @@ impl TransactionPlan {
         Ok(seen)
     }
 
-    /// What `run` does to the database, done to the model.
+    /// Applies the effects that `run` has on the database to the model.
     pub(super) fn apply(&self, model: &mut TableModel) {
         match self.planned {
             PlannedWrite::Transfer

@@ -1,4 +1,4 @@
-//! A file written anew beside those who read, write and open it.
+//! Tests of replacing a file with a compact copy while others read, write and open it.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -64,7 +64,7 @@ fn what_lives_in_the_file_stays() {
     let before = names.map(figures);
     let schema = || number_of(&database, "SELECT sum(length(sql)) FROM sqlite_schema");
     let schema_before = schema();
-    // It has no statistics yet.
+    // Maintenance also adds the missing table of statistics, so the schema may grow.
     assert!(maintain(&database).is_compacted);
     assert_eq!(names.map(figures), before);
     assert!(schema() >= schema_before);
@@ -84,7 +84,7 @@ fn a_write_during_the_copy_wins() {
         let database = fragmented(&fixture, 40, |_| {});
         let copy = side_file_path(database.path(), ".compacting");
         let mut given_way = 0;
-        // On a busy machine the copy may be finished before the write comes.
+        // On a busy machine, the copy may be finished before the write arrives.
         for x in 1..50 {
             fragment_again(&database);
             let (file, before) = (inode(database.path()), number_of(&database, COUNT));
@@ -111,13 +111,13 @@ fn a_write_during_the_copy_wins() {
 
 const COUNT: &str = "SELECT count(*) FROM t";
 
-/// Back to many free pages.
+/// Fills the file with many free pages again.
 fn fragment_again(database: &engine::Database) {
     empty(database);
     fragment(database, 40);
 }
 
-/// Leaves the rows with negative ids.
+/// Deletes the rows except those with negative ids.
 fn empty(database: &engine::Database) {
     let empty = database.write::<_, Error, _>(engine::Durability::Os, |db| {
         Ok(db.execute("DELETE FROM t WHERE id > 0", []).map(drop)?)
@@ -161,7 +161,7 @@ fn reads_during_the_swap_wait_for_it_and_see_every_row() {
                     }
                 });
             }
-            // A read that goes on for longer than the swap waits puts it off.
+            // A read that lasts longer than the swap's waiting time postpones the swap.
             while !database.maintain().unwrap().is_compacted {}
             is_over.store(true, Ordering::SeqCst);
         });
@@ -179,7 +179,7 @@ fn a_file_that_another_connection_has_open_is_not_replaced() {
     assert!(!database.maintain().unwrap().is_compacted);
     assert_eq!(inode(database.path()), file);
     assert!(!side_file_path(database.path(), ".compacting").exists());
-    // Neither has lost anything of it.
+    // Neither connection has lost any of its writes.
     insert(&database, -1).wait().unwrap();
     other_connection.execute("INSERT INTO t (x) VALUES (-2)", []).unwrap();
     assert_eq!(number_of(&database, "SELECT sum(x) FROM t WHERE x < 0"), -3);
@@ -188,8 +188,8 @@ fn a_file_that_another_connection_has_open_is_not_replaced() {
     assert_eq!(number_of(&database, "SELECT sum(x) FROM t WHERE x < 0"), -3);
 }
 
-/// What made a published system lose files: connections that were opened in the moment of a swap
-/// and went on with the old file and the new WAL.
+/// A published system lost files because connections that were opened during a swap continued with
+/// the old file and the new WAL.
 #[test]
 fn connections_that_are_opened_in_the_moment_of_a_swap_have_the_right_file() {
     const SWAPS: i64 = 10;
@@ -197,7 +197,7 @@ fn connections_that_are_opened_in_the_moment_of_a_swap_have_the_right_file() {
     within_time(|| {
         let fixture = fixture();
         let database = fixture.open("a.db");
-        // Rows that there are to be, at least: each swap asks the openers for one more.
+        // Minimum number of rows that must exist: each swap asks the openers for one more.
         let (wanted, written) = (AtomicI64::new(0), AtomicI64::new(0));
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -230,7 +230,7 @@ fn connections_that_are_opened_in_the_moment_of_a_swap_have_the_right_file() {
         });
         let written = written.load(Ordering::SeqCst);
         assert!(written >= SWAPS);
-        // The database's own readers may show what others wrote a few milliseconds later.
+        // The database's own readers may see other connections' writes a few milliseconds later.
         assert_eq!(number(&other(database.path()), ROWS_OF_OPENERS), written);
         assert_eq!(content(&database).1, "ok");
     });
@@ -265,7 +265,7 @@ fn what_a_killed_process_has_left_is_removed_when_the_file_is_opened() {
     fixture.databases.close(&path).unwrap();
     let copy = side_file_path(&path, ".compacting");
     std::fs::write(&copy, "half of it").unwrap();
-    // One that is being made has a lock.
+    // A copy that is being created is locked.
     let being_made = File::open(&copy).unwrap();
     being_made.lock().unwrap();
     drop(fixture.open("a.db"));
@@ -320,7 +320,7 @@ fn a_rewritten_file_holds_nothing_of_what_was_replaced() {
     database.rewrite().unwrap();
     assert!(!holds_marker());
     assert!(before == content(&database));
-    // Who holds a snapshot of the old file keeps it: that is said.
+    // A reader that holds a snapshot of the old file keeps that file, and `rewrite` reports it.
     let (reading, read) = std::sync::mpsc::channel();
     let (release, released) = std::sync::mpsc::channel::<()>();
     let shared = std::sync::Arc::clone(&database);

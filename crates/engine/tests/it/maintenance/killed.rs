@@ -1,6 +1,8 @@
-//! `kill -9` at each system call of a compaction: the file is the old one or the new one, whole.
+//! Tests `kill -9` at each system call of a compaction: the file is the old one or the new one,
+//! whole.
 //!
-//! The test runs itself again under `strace`, which kills it as it enters the n-th call of a kind.
+//! The test runs itself again under `strace`, which kills the process as it enters the n-th call of
+//! a kind.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -11,13 +13,13 @@ use engine::{Databases, EngineLimits, open_connection, side_file_path};
 use super::{fragment_rows, inode};
 use crate::{encryption, fixture, number, options};
 
-/// Set in the child: the database's path.
+/// Environment variable of the child: the database's path.
 const DATABASE: &str = "ENGINE_TEST_COMPACTION_DATABASE";
 
-/// The calls that change what is on the disk by name, or wait for it. Writes are many and alike.
+/// System calls that change file names on the disk, or wait for it. Writes are many and alike.
 const CALLS: &[&str] =
     &["rename,renameat,renameat2", "unlink,unlinkat", "fsync,fdatasync", "ftruncate", "pwrite64"];
-/// So many of one kind are tried; after those it has ended by itself.
+/// Number of calls of one kind that are tried; the process makes fewer and ends by then.
 const TRIES_MAX: usize = 400;
 
 #[test]
@@ -39,7 +41,7 @@ fn at_any_moment_the_file_is_the_old_one_or_the_new_one() {
             assert!(is_killed || !is_old, "it ends when it has compacted the file");
             old_count += usize::from(is_old);
             new_count += usize::from(!is_old);
-            // As the next program would, by the engine.
+            // The engine opens the file, as the next program would.
             let databases = Databases::start(EngineLimits::default()).unwrap();
             drop(databases.open(&path, || options(|_| {})).unwrap());
             databases.shutdown();
@@ -74,7 +76,7 @@ fn make(path: &Path) -> i64 {
     rows
 }
 
-/// `true`: it was killed; `false`: it made fewer such calls.
+/// Runs the child. Returns `true` if it was killed, and `false` if it made fewer such calls.
 fn run(path: &Path, calls: &str, at: usize) -> bool {
     let output = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e"])
@@ -92,8 +94,7 @@ fn run(path: &Path, calls: &str, at: usize) -> bool {
     is_killed
 }
 
-/// The part that is killed; without its variable, as in an ordinary run of the tests, it has
-/// nothing to do.
+/// The process that is killed. Without its variable, as in an ordinary test run, it does nothing.
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };

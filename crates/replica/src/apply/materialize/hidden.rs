@@ -1,14 +1,14 @@
-//! Which live rows are visible, where not all can be.
+//! Decides which live rows are visible, if not all of them can be.
 //!
 //! Rows are taken in the order of their newest writes, the newest first. A row is visible if the
-//! table takes it by itself (CHECK, NOT NULL, types) and if no row that is visible already has a
-//! value that only one of them may have (UNIQUE, in any form that SQLite has: also partial, of
-//! expressions, or a primary key that does not tell 'a' from 'A').
+//! table itself accepts it (CHECK, NOT NULL, types) and if no row that is already visible has the
+//! same unique value (UNIQUE, in any form that SQLite has: also partial, of expressions, or a
+//! primary key that does not distinguish 'a' from 'A').
 //!
-//! That is a function of the rows: whether one is visible depends only on those with newer writes.
-//! So one pass from the newest to the oldest decides all of them, and a decision is never looked at
-//! again. Rows that are visible and that nothing newer displaces need not be looked at: those that
-//! are not visible are, and what they displace, which is older.
+//! This is a function of the rows: whether one is visible depends only on those with newer writes.
+//! So one pass from the newest to the oldest decides all of them, and no decision is revised.
+//! Visible rows that nothing newer displaces need no decision. Only rows that are not visible do,
+//! and the older rows that they displace.
 
 use std::collections::BinaryHeap;
 
@@ -23,12 +23,13 @@ use crate::error::{Error, Result};
 use crate::row_id::RowId;
 use crate::schema::tracked_table::TrackedTable;
 
-/// Newest writes are the greatest; equal ones, which no honest devices make, go by name.
+/// The rank of a row: the newest write is the greatest. Equal writes, which correct devices never
+/// create, are ordered by row id.
 type WriteRank = (Timestamp, RowId);
 
-/// What is to become of a row that is not visible.
+/// The decision about a row that is not visible.
 enum VisibilityDecision {
-    /// Visible, in the place of these.
+    /// The row becomes visible and displaces these rows.
     Visible {
         displaced: Vec<WriteRank>,
     },
@@ -36,7 +37,7 @@ enum VisibilityDecision {
 }
 
 impl Materializer<'_> {
-    /// Decides on every row that is live and not visible.
+    /// Decides every row that is live and not visible.
     pub(super) fn decide_hidden_rows(&mut self) -> Result<()> {
         let mut waiting = BinaryHeap::new();
         for (id, kind) in visibility_override::all(self.db)? {
@@ -91,7 +92,7 @@ impl Materializer<'_> {
         Ok(decision)
     }
 
-    /// Shows the row, and takes out whatever is in its way and older.
+    /// Inserts the row, and removes older rows that conflict with it.
     fn try_insert(
         &mut self,
         table: &TrackedTable,
@@ -117,7 +118,7 @@ impl Materializer<'_> {
                     row_writer::delete_row(self.db, table, &older.1)?;
                     displaced.push(older);
                 }
-                // A newer row; or one that nobody has noted, which would be lost.
+                // The other row is newer, or not recorded in any message and would be lost.
                 _ => {
                     return Ok(VisibilityDecision::Hidden(VisibilityOverride::new(
                         VisibilityOverrideKind::Displaced,

@@ -1,12 +1,12 @@
-//! Which dead rows are visible, because others refer to them by a foreign key.
+//! Decides which dead rows are visible because others refer to them by a foreign key.
 //!
-//! Only values that are stored exactly as a row's key is refer to it here. SQLite allows more: 'A' may
-//! refer to 'a', '1' to 1, and a foreign key may name columns that are not the primary key. A device
-//! would have to search all dead rows for those, so they keep no row visible, on any device.
+//! Only values that are stored exactly as a row's key count as references here. SQLite allows more:
+//! 'A' may refer to 'a', '1' to 1, and a foreign key may name columns that are not the primary key.
+//! A device would have to search all dead rows for those, so they resurrect no row, on any device.
 //!
-//! First those that live rows refer to, then those that these refer to, and so on; of each round the
-//! one with the newest write first. A row that does not fit beside what is visible already stays
-//! out: it displaces nothing.
+//! The rows that live rows refer to come first, then those that these refer to, and so on; in each
+//! round the one with the newest write comes first. A row that conflicts with a visible row stays
+//! hidden: it displaces nothing.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use crate::schema::tracked_table::{self, TrackedTable, references};
 type ResurrectionRound = BTreeSet<(Timestamp, RowId)>;
 
 impl Materializer<'_> {
-    /// Takes out the rows that were only kept: whether they still are depends on what is shown now.
+    /// Removes the resurrected rows: whether they stay depends on the rows that are visible now.
     pub(super) fn remove_resurrected(&mut self) -> Result<()> {
         for (id, kind) in visibility_override::all(self.db)? {
             if !VisibilityOverrideKind::DEPENDENT_ON_REFERENCES.contains(&kind) {
@@ -41,7 +41,7 @@ impl Materializer<'_> {
         Ok(())
     }
 
-    /// Brings back the dead rows that visible rows refer to, and what those refer to.
+    /// Resurrects the dead rows that visible rows refer to, and those that these refer to.
     pub(super) fn resurrect_parents(&mut self) -> Result<()> {
         self.for_each_dirty_row(0, |materializer, id| {
             if row_state::load(materializer.db, id)?.is_some_and(|row| row.is_live()) {
@@ -73,7 +73,7 @@ impl Materializer<'_> {
         Ok(())
     }
 
-    /// Whether a visible row refers to it.
+    /// Returns whether a visible row refers to this row.
     fn is_referred_to(&self, id: &RowId) -> Result<bool> {
         let Some(table) = self.table(id.table) else { return Ok(false) };
         let Some(key) = table.key_of(id)? else { return Ok(false) };
@@ -103,7 +103,7 @@ impl Materializer<'_> {
         Ok(())
     }
 
-    /// The parent that a row refers to, if it is known here, dead, and not visible.
+    /// Returns the parent that a row refers to, if it is known here, dead, and not visible.
     fn dead_parent(
         &self,
         key: &ForeignKeySchema,
@@ -114,7 +114,7 @@ impl Materializer<'_> {
         Ok(row.map(|row| (row.newest_write(), id)))
     }
 
-    /// The parent that a row refers to, if it is not visible.
+    /// Returns the parent that a row refers to, if it is not visible.
     pub(super) fn missing_parent(
         &self,
         key: &ForeignKeySchema,
@@ -127,7 +127,7 @@ impl Materializer<'_> {
         Ok((!tracked_table::row_exists(self.db, parent, &id)?).then_some(id))
     }
 
-    /// Shows a dead row, if it fits; whether it does.
+    /// Makes a dead row visible, if it fits. Returns whether it does.
     fn resurrect(&mut self, id: &RowId) -> Result<bool> {
         let Some(table) = self.table(id.table) else { return Ok(false) };
         let row = row_state::load(self.db, id)?.unwrap_or_default();
@@ -149,7 +149,8 @@ impl Materializer<'_> {
     }
 }
 
-/// The columns that refer to the parent's primary key, in its order; `None` if they refer to others.
+/// Returns the columns that refer to the parent's primary key, in its order, or `None` if the
+/// foreign key refers to other columns.
 fn key_columns(key: &ForeignKeySchema, parent: &TrackedTable) -> Option<Vec<String>> {
     let refers_to = |name: &String| {
         let place = key.parent_columns.iter().position(|column| column.eq_ignore_ascii_case(name));

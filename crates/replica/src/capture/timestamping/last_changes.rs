@@ -1,4 +1,4 @@
-//! What of a row's noted changes becomes a message: of each cell the last.
+//! Selects which pending changes of a row become messages: the last one of each cell.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,18 +8,18 @@ use crate::capture::pending_change::PendingChange;
 use crate::capture::triggers::UNSEEN;
 use crate::schema::tracked_table::TrackedTable;
 
-/// Which noted change of a row was the last for each of its columns.
+/// The last pending change of each column of a row.
 #[derive(Default)]
 pub(super) struct LastChanges {
-    /// The last one that wrote the whole row.
+    /// The last change that wrote the whole row.
     whole: Option<usize>,
-    /// The last one that wrote a column, by position.
+    /// The last change that wrote a column, by position.
     columns: HashMap<usize, usize>,
-    /// The positions of columns of which the author had not seen what is known.
+    /// The positions of columns whose known value the author had not seen.
     unseen: BTreeSet<usize>,
-    /// The last of all.
+    /// The last change of the row.
     any: usize,
-    /// Whether that made a new row whose key SQLite chose.
+    /// Whether the last whole write inserted a row whose key SQLite chose.
     has_auto_key: bool,
 }
 
@@ -27,8 +27,8 @@ impl LastChanges {
     pub(super) fn add(&mut self, index: usize, noted: &PendingChange) {
         self.any = index;
         match noted.changed_columns.as_str() {
-            // INSERT OR REPLACE saves a new row as a whole: it stays the one that it was, and what
-            // refers to it came later than the first note of it.
+            // INSERT OR REPLACE saves a new row as a whole: it remains the same row, and references
+            // to it came after its first pending change.
             "*" if self.has_auto_key => {}
             "*" => {
                 self.whole = Some(index);
@@ -49,17 +49,17 @@ impl LastChanges {
         }
     }
 
-    /// Whether the message of change number `index` makes a row with an auto key.
+    /// Returns whether the message of change number `index` inserts a row with an auto key.
     pub(super) fn inserts_auto_key(&self, index: usize) -> bool {
         self.has_auto_key && self.whole == Some(index)
     }
 
-    /// The positions of columns of which the author had not seen what is known.
+    /// Returns the positions of columns whose known value the author had not seen.
     pub(super) fn unseen(&self) -> &BTreeSet<usize> {
         &self.unseen
     }
 
-    /// The message of change number `index` to a row that is there.
+    /// Returns the write of change number `index` to an existing row, if it is the last of a cell.
     pub(super) fn write(
         &self,
         index: usize,
@@ -89,7 +89,7 @@ impl LastChanges {
         })
     }
 
-    /// The message of change number `index` to a row that is gone.
+    /// Returns the delete of change number `index`, if it is the last change of the row.
     pub(super) fn delete(
         &self,
         index: usize,

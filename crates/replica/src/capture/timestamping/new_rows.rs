@@ -1,14 +1,14 @@
-//! New rows whose keys name other rows. SQLite chooses a key by the rows that the table shows; a row
-//! that is hidden, or was deleted, has its key all the same. So the new row gets the first key
-//! above all that are known, before a message says anything of it, and what refers to it follows.
+//! Gives other keys to new rows whose keys belong to other rows. SQLite chooses a key by the rows
+//! in the table, but a hidden or deleted row keeps its key, too. So the new row gets the first key
+//! above all known ones, before a message mentions it, and its references follow.
 //!
-//! The row is rekeyed in its table as a program would do it, and the user's triggers fire; what was
-//! noted of it is changed as if it had had that key from the beginning. A new row that is gone again
-//! is no longer in the table, but in the notes: they are not to delete the other row.
+//! The row is rekeyed in its table like by a program, and the user's triggers fire. Its pending
+//! changes are changed as if it had always had that key. A new row that was deleted again is no
+//! longer in the table, but in the pending changes, which must not delete the other row.
 //!
 //! # Invariants
-//! - Foreign keys are not enforced meanwhile: those of the other row's key stay as they are.
-//! - What was noted before the new row is about the other one.
+//! - Foreign keys are not enforced during this: references to the other row's key stay unchanged.
+//! - Pending changes from before the new row are about the other one.
 //!
 //! # Not here
 //! - New rows whose keys another device takes → `renumber`.
@@ -31,7 +31,7 @@ use crate::row_id::RowId;
 use crate::schema::references::{KeyReferences, NewKeys, update_untracked_tables};
 use crate::schema::tracked_table::TrackedTable;
 
-/// Gives other keys to new rows whose keys SQLite chose and that name other rows.
+/// Gives other keys to new rows whose keys SQLite chose and that belong to other rows.
 pub(crate) fn move_from_known_keys(
     db: &Connection,
     tables: &[TrackedTable],
@@ -57,33 +57,33 @@ pub(crate) fn move_from_known_keys(
     for (id, RenumberedRow { old_key: from, new_key: to, .. }) in &moved {
         new_keys.entry(id.table).or_default().insert(*from, *to);
     }
-    // No trigger of the user's fires here: one that refuses would stop every sync.
+    // The user's triggers do not fire here: one that fails would stop every sync.
     update_untracked_tables(db, tables, &new_keys)?;
     Ok(moved.into_values().collect())
 }
 
-/// The rows that have held one key since timestamping ran last, in order.
+/// The rows that have held one key since timestamping last ran, in order.
 type KeyHolders = Vec<KeyHolder>;
 
-/// A row that holds a key from the note that it was inserted.
+/// A row that holds a key, from the outbox row of its insertion on.
 struct KeyHolder {
     since: i64,
     row: KeyHolderKind,
 }
 
 enum KeyHolderKind {
-    /// A row that SQLite gave the key; it gets this one (zero until that is known).
+    /// A row to which SQLite assigned the key, and its new key (zero until it is chosen).
     New { key: i64, is_gone: bool },
-    /// The row that the state knows, which a program wrote again, or one that can have no other key.
+    /// The row of the row state, written again by a program, or a row that cannot get another key.
     Known,
 }
 
-/// What the outbox says of keys that SQLite gave to new rows, by table.
+/// The keys in the outbox that SQLite assigned to new rows, by table.
 #[derive(Default)]
 struct KnownKeys {
-    /// Of those that the state knows, by key.
+    /// The holders of those keys that a row state has, by key.
     holders: HashMap<i64, BTreeMap<i64, KeyHolders>>,
-    /// The largest key that is noted.
+    /// The largest key in the outbox.
     largest: HashMap<i64, i64>,
 }
 
@@ -122,16 +122,16 @@ impl KnownKeys {
     }
 }
 
-/// Goes through the notes once more, in their order, and lets each row follow that means a new one.
+/// Reads the outbox again, in order, and lets each row follow that refers to a new row.
 struct NewRowTracer<'a> {
     db: &'a Connection,
     tables: &'a [TrackedTable],
     references: KeyReferences,
     holders: HashMap<i64, BTreeMap<i64, KeyHolders>>,
     largest: HashMap<i64, i64>,
-    /// Rows that have a new row's key in their own, as they were noted last, and what they are now.
+    /// Rows whose key contains a new row's key, under their last recorded id, with their new id.
     rekeyed: HashMap<RowId, RowId>,
-    /// Cells that may hold a new row's key, by row and position, with the last note of them.
+    /// Cells that may hold a new row's key, by row and position, with their last outbox row.
     cells: BTreeMap<(RowId, usize), i64>,
 }
 
@@ -141,7 +141,7 @@ impl NewRowTracer<'_> {
         let moved = self.move_new_rows()?;
         let mut outbox = OutboxReader::for_tables(self.tables.iter());
         while let Some(notes) = outbox.read(self.db)? {
-            // What comes after these is about the rows as they are now.
+            // Later outbox rows are about the rows under their new keys.
             for noted in notes.iter().take_while(|noted| noted.seq <= last) {
                 self.trace(noted)?;
             }
@@ -151,7 +151,7 @@ impl NewRowTracer<'_> {
         Ok(moved)
     }
 
-    /// Gives the new rows their keys, by what they were.
+    /// Gives the new rows their keys. Returns the moves by old id.
     fn move_new_rows(&mut self) -> Result<BTreeMap<RowId, RenumberedRow>> {
         let mut moved = BTreeMap::new();
         for table in self.tables {
@@ -165,7 +165,7 @@ impl NewRowTracer<'_> {
                 else {
                     continue;
                 };
-                // After the last number there is none: the row stays what its key says.
+                // If no key is left, or SQLite rejects it, the row counts as the known one.
                 *row = KeyHolderKind::Known;
                 let id = RowId::new(table.id, &[Value::Integer(from)]);
                 let Some(to) = free.draw() else { continue };
@@ -177,7 +177,7 @@ impl NewRowTracer<'_> {
                     );
                 }
             }
-            // All that are gone get one key, which no other row has.
+            // All deleted rows get one key, which no other row has.
             let mut of_gone = None;
             for holder in holders_by_key.values_mut().flatten() {
                 if let KeyHolderKind::New { key, is_gone: true } = &mut holder.row {
@@ -218,7 +218,7 @@ impl NewRowTracer<'_> {
         Ok(())
     }
 
-    /// The key that the row gets, if its own has a new row's.
+    /// Returns the key that the row gets, if its key contains a new row's.
     fn new_key(&self, table: &TrackedTable, noted: &PendingChange) -> Option<Vec<Value>> {
         let mut key = noted.key.clone();
         for (column, value) in table.key.iter().zip(&mut key) {
@@ -232,7 +232,7 @@ impl NewRowTracer<'_> {
         (key != noted.key).then_some(key)
     }
 
-    /// What becomes of a key of that table that was written by that note.
+    /// Returns the replacement of a key of table `target` that outbox row `seq` has written.
     fn new_value(&self, target: i64, value: &Value, seq: i64) -> Option<Value> {
         let Value::Integer(old) = value else { return None };
         let holders = self.holders.get(&target)?.get(old)?;
@@ -243,7 +243,7 @@ impl NewRowTracer<'_> {
         }
     }
 
-    /// Gives other keys to rows that have a new row's key in their own.
+    /// Gives other keys to rows whose keys contain a new row's.
     fn rekey_others(&self, moved: &BTreeMap<RowId, RenumberedRow>) -> Result<()> {
         for (old, new) in self.rekeyed.iter().filter(|(old, _)| !moved.contains_key(*old)) {
             let table = self.tables.iter().find(|table| table.id == old.table);
@@ -264,7 +264,7 @@ impl NewRowTracer<'_> {
             let target = self.references.target(table.id, column).expect("it refers to one");
             let Some(value) = row_writer::cell(self.db, table, id, column)? else { continue };
             if let Some(new) = self.new_value(target, &value, *seq) {
-                // What SQLite refuses stays as it is.
+                // If SQLite rejects the value, the cell stays unchanged.
                 row_writer::write_cell(self.db, table, id, (column, &new))?;
             }
         }
@@ -272,19 +272,19 @@ impl NewRowTracer<'_> {
     }
 }
 
-/// Gives a row another key in its table, if it is there; whether SQLite did.
+/// Gives a row another key in its table, if it exists there. Returns whether SQLite accepted it.
 fn rekey_row(db: &Connection, table: &TrackedTable, old: &RowId, new: &[Value]) -> Result<bool> {
     let last = triggers::last_note(db)?;
     let mut shown = row_writer::rekey(db, table, old, new)?;
     if let WriteOutcome::Rejected(_) = shown {
-        // A trigger of the user's may be what keeps it.
+        // A user's trigger may have prevented it.
         set_triggers(db, false)?;
         shown = row_writer::rekey(db, table, old, new)?;
         set_triggers(db, true)?;
     }
     triggers::forget_key_update(db, table, (&old.key_values()?, new), last)?;
     if row_state::is_known(db, old)? {
-        // REPLACE may have put the row into the place of the one that the state knows.
+        // With REPLACE, the new row may have replaced the row of the row state.
         row_state::mark_dirty(db, old, true)?;
     }
     Ok(matches!(shown, WriteOutcome::Written))

@@ -1,4 +1,4 @@
-//! What the triggers noted, in the order in which they did.
+//! Reads the rows of the outbox, in the order in which the triggers wrote them.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use crate::error::Result;
 use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value::read;
 
-/// Notes that are read together: bounds memory after a large offline import.
+/// The maximum number of rows that are read together: bounds memory after a large offline import.
 const CHUNK_COUNT_MAX: usize = 50_000;
 
-/// The outbox, as far as it is about some tables.
+/// A reader of the outbox rows of some tables.
 pub(super) struct OutboxReader {
     key_lengths: HashMap<i64, usize>,
-    /// A condition on its rows.
+    /// An SQL condition that selects the tables.
     about: String,
-    /// Everything up to this note was read.
+    /// The number of the last row that was read.
     last: i64,
     announced: AnnouncedKeys,
 }
@@ -28,13 +28,13 @@ impl OutboxReader {
     pub(super) fn for_tables<'a>(tables: impl Iterator<Item = &'a TrackedTable>) -> Self {
         let key_lengths: HashMap<_, _> = tables.map(|table| (table.id, table.key.len())).collect();
         let mut ids: Vec<_> = key_lengths.keys().map(ToString::to_string).collect();
-        // One text of one set of tables: the statement stays prepared.
+        // One set of tables has one text, so the statement stays prepared.
         ids.sort_unstable();
         let about = format!("table_id IN ({})", ids.join(", "));
         Self { key_lengths, about, last: i64::MIN, announced: AnnouncedKeys::default() }
     }
 
-    /// The next notes; `None` if there are no more.
+    /// Returns the next changes, or `None` if there are no more.
     pub(super) fn read(&mut self, db: &Connection) -> Result<Option<Vec<PendingChange>>> {
         let widest = self.key_lengths.values().copied().max().unwrap_or(1);
         let key_columns: Vec<_> = (1..=widest).map(|number| format!("key{number}")).collect();
@@ -68,7 +68,7 @@ impl OutboxReader {
         Ok(has_read.then_some(notes))
     }
 
-    /// Forgets what was read.
+    /// Deletes the rows that were read.
     pub(super) fn delete_read(&self, db: &Connection) -> Result<()> {
         let sql = format!("DELETE FROM warren_outbox WHERE seq <= ?1 AND {}", self.about);
         db.prepare_cached(&sql)?.execute([self.last])?;
@@ -76,20 +76,20 @@ impl OutboxReader {
     }
 }
 
-/// The keys that SQLite was about to choose, of each table those that were announced last.
+/// The keys that SQLite was about to choose: the last announced ones of each table.
 #[derive(Default)]
 struct AnnouncedKeys {
     by_table: HashMap<i64, AnnouncedKeyRange>,
 }
 
-/// Keys that were announced at one time. A statement that leaves rows out (OR IGNORE) skips keys, so
-/// that what was announced first may be followed by as many.
+/// Keys that were announced at one time. A statement that leaves rows out (OR IGNORE) skips keys,
+/// so the first announced key may be followed by as many as were announced.
 struct AnnouncedKeyRange {
     at_ms: u64,
     first: i64,
     last: i64,
     count: i64,
-    /// The last note.
+    /// The number of the last outbox row.
     seq: i64,
 }
 
@@ -108,7 +108,7 @@ impl AnnouncedKeys {
         }
     }
 
-    /// The note that announced the key of a new row, if any did.
+    /// Returns the outbox row that announced the key of a new row, if there is one.
     fn take(&mut self, noted: &PendingChange) -> Option<i64> {
         let [Value::Integer(key)] = noted.key[..] else { return None };
         let AnnouncedKeyRange { first, last, count, seq, .. } = *self.by_table.get(&noted.table)?;

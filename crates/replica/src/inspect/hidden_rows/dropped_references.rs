@@ -1,4 +1,4 @@
-//! References to a row that go with it.
+//! Finds references to a row that are lost when the row is removed.
 
 use crdt::Value;
 use rusqlite::Connection;
@@ -10,18 +10,17 @@ use crate::error::Result;
 use crate::row_id::RowId;
 use crate::schema::tracked_table::{TrackedTable, references};
 
-/// A reference that a row takes with it when it goes.
+/// A reference that is lost when its target is removed.
 pub(crate) struct DroppedReference {
     pub(crate) row: RowId,
     pub(crate) columns: Vec<String>,
-    /// The columns of the row that goes.
+    /// The referenced columns of the row that is removed.
     pub(crate) targets: Vec<String>,
-    /// What the row that stays has in them.
+    /// The values of the remaining row in those columns.
     pub(crate) instead: Option<Vec<Value>>,
 }
 
-/// The references of other rows that are visible, or hidden, to a row `gone` that are none to
-/// `stays` as well.
+/// Returns the references of visible or hidden rows to `gone` that do not also refer to `stays`.
 pub(crate) fn dropped_references(
     db: &Connection,
     tables: &[TrackedTable],
@@ -61,7 +60,7 @@ pub(crate) fn dropped_references(
     Ok(found)
 }
 
-/// The row's values; `None` if the table cannot have them.
+/// Loads the row's values, or returns `None` if the table cannot store them.
 pub(crate) fn load<'a>(
     db: &Connection,
     table: &'a TrackedTable,

@@ -1,9 +1,9 @@
-//! Two rows that mean the same: what refers to the hidden one is made to refer to the visible one,
+//! Merges two rows that mean the same: references to the hidden one are changed to the visible one,
 //! and the hidden one is deleted, on all devices.
 //!
-//! All of it is messages, so hidden rows themselves follow, too, and the tables are settled
-//! as after a sync. Rows that come to be equal thereby, but for an auto key, are merged
-//! in their turn.
+//! All of this consists of messages, so references of hidden rows change, too, and the tables are
+//! materialized as after a sync. Rows that thereby become equal, except for an auto key, are
+//! merged, too.
 
 use std::collections::BTreeSet;
 
@@ -39,10 +39,11 @@ pub struct MergedRow {
 }
 
 impl Replica {
-    /// Merges a hidden row into the visible row that has its place. `id` may be shortened.
+    /// Merges a hidden row into the visible row that it collides with. `id` may be shortened.
     ///
-    /// [`Error::ConstraintViolated`], and nothing changes: no visible row has its place, or two
-    /// rows would get one key that are not equal.
+    /// # Errors
+    /// [`Error::ConstraintViolated`], without any change, if it collides with no visible row, or if
+    /// two different rows would get the same key.
     pub fn merge_hidden_row(&self, id: &str, now_ms: u64) -> Result<MergedRow> {
         self.transaction(|db| {
             let SelectedHiddenRow { found, tables, now } = select_after_changes(db, id, now_ms)?;
@@ -65,7 +66,7 @@ fn hidden_rows(db: &Connection) -> Result<BTreeSet<RowId>> {
     Ok(held.map(|(row, _)| row).collect())
 }
 
-/// How often a row may refer to the same one by different columns of its own key.
+/// The number of times that a row may refer to the same one by different columns of its own key.
 const ROUNDS_COUNT_MAX: u32 = 16;
 
 struct RowMerger<'a> {
@@ -82,7 +83,7 @@ impl<'a> RowMerger<'a> {
         table.expect("its rows were found in one of them")
     }
 
-    /// Points what refers to `gone` to `stays`, and deletes it.
+    /// Changes references to `gone` into references to `stays`, and deletes `gone`.
     fn merge(&mut self, gone: &RowId, stays: &RowId) -> Result<()> {
         let table = self.table(gone);
         for round in 0.. {
@@ -121,7 +122,7 @@ impl<'a> RowMerger<'a> {
         };
         let table = self.table(id);
         let Some(row) = row_state::load(self.db, id)?.filter(RowState::is_live) else {
-            // It has another key by now, or is kept for others.
+            // The row has another key by now, or is only resurrected.
             return Ok(());
         };
         let mut key = id.key_values()?;
@@ -147,7 +148,7 @@ impl<'a> RowMerger<'a> {
         Ok(())
     }
 
-    /// Makes a row's other key the name of what it holds.
+    /// Moves a row to another key.
     fn rekey(&mut self, id: &RowId, target: &RowId) -> Result<()> {
         let (table, mut names) = (self.table(id), NameResolver::new(self.db)?);
         let row = row_state::load(self.db, id)?.unwrap_or_default();
@@ -178,7 +179,7 @@ impl<'a> RowMerger<'a> {
         self.merge(id, target)
     }
 
-    /// Joins rows that followed with those that say the same.
+    /// Merges hidden rows whose references changed with rows of equal values.
     fn merge_equal(&mut self) -> Result<()> {
         for id in hidden_rows(self.db)? {
             let Some(table) = self.tables.iter().find(|table| table.id == id.table) else {

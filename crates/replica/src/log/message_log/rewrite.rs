@@ -1,4 +1,4 @@
-//! Messages of the log that get another name, or are encoded anew.
+//! Rewrites messages of the log with another timestamp or content.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,10 +12,10 @@ use crate::log::content_codec::ContentCodec;
 use crate::log::{message_log, replace_timestamp};
 use crate::meta;
 
-/// Gives the unsent messages of node `old` the name of node `new`: the moment stays, the identity
-/// changes, and with it what a sealed content is bound to.
+/// Replaces node id `old` of unsent messages by `new`. The hybrid time stays, the timestamp
+/// changes, and with it the sealed content that is bound to it.
 ///
-/// For a device that finds that it shares its node id with another, as copies of one file do.
+/// A device does this if it shares its node id with another device, as copies of one file do.
 pub(crate) fn reassign_node_of_unsent(db: &Connection, old: NodeId, new: NodeId) -> Result<()> {
     let log = MessageLog::open(db)?;
     rewrite(db, "sent = 0 AND merge_state = 1", |message| {
@@ -25,7 +25,7 @@ pub(crate) fn reassign_node_of_unsent(db: &Connection, old: NodeId, new: NodeId)
         }
         let mut change = log.change(before)?;
         let after = before.with_node_id(new);
-        // What it replaced is older, so if that was renamed, it has its new name by now.
+        // A replaced message is older, so if it was rewritten, it has its new timestamp by now.
         let mut renamed = HashSet::new();
         for seen in change.replaced().filter(|seen| seen.node_id() == old) {
             if content(db, seen.with_node_id(new))?.is_some() {
@@ -40,20 +40,20 @@ pub(crate) fn reassign_node_of_unsent(db: &Connection, old: NodeId, new: NodeId)
     })
 }
 
-/// Which messages a server is taken to hold.
+/// The messages that a server is assumed to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AssumedServerState {
-    /// All that are not unsent: the common case.
+    /// The server holds all that are not unsent: the common case.
     HasAllSent,
-    /// None that is ahead of its clock: another server had them, or this one has lost them.
+    /// The server holds none ahead of its clock: another server had them, or this one lost them.
     HasNothingAhead,
 }
 
-/// Stamps again what is unsent and ahead of both sides: of the server's clock, and of all that it
-/// holds. The clock steps back to that.
+/// Gives new timestamps to unsent messages that are ahead of the server's clock and of all that the
+/// server holds. The file's clock steps back to those.
 ///
-/// Changes of other devices, too: the server refuses them from whoever sends them. What is no change
-/// here goes; nobody could have read it.
+/// Changes of other devices are included, because the server rejects them from every device.
+/// Messages that cannot be read here are removed: no device could have read them.
 pub(crate) fn retimestamp_unsent(
     db: &Connection,
     server_ms: u64,
@@ -67,7 +67,7 @@ pub(crate) fn retimestamp_unsent(
         let newest = db.query_row(&sql, bound, |row| row.get::<_, Option<Vec<u8>>>(0))?;
         Ok(newest.and_then(|bytes| Timestamp::from_bytes(&bytes).ok()))
     };
-    // The vault takes what follows its newest message, however far ahead that is.
+    // The vault accepts what follows its newest message, however far ahead that is.
     let sent = match holds {
         AssumedServerState::HasAllSent => newest("sent = 1 AND timestamp > ?1", Timestamp::ZERO)?,
         AssumedServerState::HasNothingAhead => None,
@@ -92,8 +92,8 @@ pub(crate) fn retimestamp_unsent(
     meta::set_clock(db, &clock)
 }
 
-/// Gives changes of this device another content, under the same timestamps, as long as no server has
-/// them. `another` says whether it has changed one.
+/// Changes the content of this device's changes that no server has, under the same timestamps.
+/// `another` returns whether it has changed one.
 pub(crate) fn rewrite_unsent(
     db: &Connection,
     node: NodeId,
@@ -115,8 +115,8 @@ pub(crate) fn rewrite_unsent(
     })
 }
 
-/// Writes every message again in another form, before another device has one of them in that; what
-/// was refused waits to be looked at again.
+/// Encodes every message with another codec, before another device has one of them in that form.
+/// Rejected messages are merged again.
 pub(crate) fn change_form(
     db: &Connection,
     before: &ContentCodec,
@@ -138,7 +138,7 @@ pub(crate) fn change_form(
     Ok(())
 }
 
-/// Drops what never was a change here, and may not be sent.
+/// Drops messages that were never merged here and may not be sent.
 pub(super) fn drop_unsendable(db: &Connection) -> Result<()> {
     let codec = ContentCodec::load(db)?;
     rewrite(db, "merge_state <> 1", |message| {
@@ -146,14 +146,14 @@ pub(super) fn drop_unsendable(db: &Connection) -> Result<()> {
     })
 }
 
-/// What becomes of a message.
+/// The action for a message.
 enum RewriteAction {
     Keep,
     Replace(Message),
     Remove,
 }
 
-/// Replaces messages by others, keeping the fingerprint; in order of time.
+/// Replaces or removes messages in order of time, and keeps the fingerprint correct.
 fn rewrite(
     db: &Connection,
     which: &str,
@@ -186,7 +186,7 @@ fn rewrite(
     meta::set_fingerprint(db, &total)
 }
 
-/// Takes another node id and names the unsent changes anew.
+/// Draws another node id and uses it in the timestamps of unsent changes.
 pub(crate) fn reassign_node_id(db: &Connection) -> Result<()> {
     let old = meta::node_id(db)?;
     let new = meta::draw_node_id(db)?;

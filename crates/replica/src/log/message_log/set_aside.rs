@@ -1,8 +1,8 @@
-//! Messages that are set aside: the server calls their timestamps invalid, so they are not sent, and
-//! hold up nothing else. What they say stays here.
+//! Sets messages aside whose timestamps the server rejects as invalid: they are not sent and do not
+//! delay others. Their changes stay in this file.
 //!
-//! Whoever has another set is asked again: another account or server, or the account once it has
-//! turned.
+//! A server with another message set gets them again: another account or server, or the account
+//! after it became end-to-end encrypted.
 
 use crdt::{Fingerprint, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
@@ -12,11 +12,11 @@ use crate::error::Result;
 use crate::meta;
 use crate::sql_value::timestamp;
 
-/// Messages that a file sets aside at most: a server that calls more of them invalid is what is
-/// wrong.
+/// The maximum number of messages that a file sets aside. If a server rejects more, the server is
+/// at fault.
 const SET_ASIDE_COUNT_MAX: u64 = 1_000;
 
-/// Sets an unsent message aside. `false` if too many are: nothing changes.
+/// Sets an unsent message aside. Returns `false` and changes nothing if too many are set aside.
 pub(crate) fn set_aside(db: &Connection, timestamp: Timestamp) -> Result<bool> {
     if set_aside_count(db)? >= SET_ASIDE_COUNT_MAX {
         return Ok(false);
@@ -27,7 +27,8 @@ pub(crate) fn set_aside(db: &Connection, timestamp: Timestamp) -> Result<bool> {
     Ok(true)
 }
 
-/// Marks a message as it was not; returns its fingerprint, or that of nothing.
+/// Changes `sent` of a message from one state to another. Returns its fingerprint, or the empty one
+/// if the message was not in the first state.
 fn mark(db: &Connection, timestamp: Timestamp, from: i64, to: i64) -> Result<Fingerprint> {
     let sql =
         "UPDATE warren_message SET sent = ?3 WHERE timestamp = ?1 AND sent = ?2 RETURNING content";
@@ -37,14 +38,14 @@ fn mark(db: &Connection, timestamp: Timestamp, from: i64, to: i64) -> Result<Fin
     Ok(content.map(|content| Fingerprint::from_message(timestamp, &content)).unwrap_or_default())
 }
 
-/// How many messages are set aside.
+/// Returns the number of messages that are set aside.
 pub(crate) fn set_aside_count(db: &Connection) -> Result<u64> {
     let sql = format!("SELECT count(*) FROM warren_message WHERE sent = {SET_ASIDE}");
     let count: i64 = db.prepare_cached(&sql)?.query_row([], |row| row.get(0))?;
     Ok(count.cast_unsigned())
 }
 
-/// Takes this message for an unsent one, if it is set aside: a server has one of its timestamp.
+/// Makes a message unsent if it is set aside, because a server has one with its timestamp.
 pub(super) fn restore_message(
     db: &Connection,
     timestamp: Timestamp,
@@ -54,7 +55,7 @@ pub(super) fn restore_message(
     Ok(())
 }
 
-/// Takes all of them for unsent ones.
+/// Makes all messages that are set aside unsent.
 pub(crate) fn restore_all(db: &Connection) -> Result<()> {
     let sql = format!(
         "UPDATE warren_message SET sent = 0 WHERE sent = {SET_ASIDE} RETURNING timestamp, content"

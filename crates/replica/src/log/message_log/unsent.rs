@@ -1,4 +1,4 @@
-//! What the server lacks: messages that it has not acknowledged, or has lost.
+//! Tracks the messages that the server lacks, because it has not acknowledged or has lost them.
 
 use crdt::{Fingerprint, Message, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
@@ -12,8 +12,8 @@ use crate::log::rejected::RejectedMessages;
 use crate::meta;
 use crate::sql_value::timestamp;
 
-/// Takes every message for unsent, as if the server had none. Those that are not of the account's
-/// form were some server's doing; they are forgotten.
+/// Marks every message as unsent, as if the server had none. Messages that do not match the
+/// account's encryption mode come from a server and are dropped.
 pub(crate) fn mark_all_unsent(db: &Connection) -> Result<()> {
     set_aside::restore_all(db)?;
     rewrite::drop_unsendable(db)?;
@@ -21,7 +21,7 @@ pub(crate) fn mark_all_unsent(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// The fingerprint of these messages, as they are here.
+/// Returns the fingerprint of these messages with their contents in this file.
 pub(crate) fn fingerprint_of(db: &Connection, timestamps: &[Timestamp]) -> Result<Fingerprint> {
     let mut total = Fingerprint::default();
     for timestamp in timestamps {
@@ -32,7 +32,7 @@ pub(crate) fn fingerprint_of(db: &Connection, timestamps: &[Timestamp]) -> Resul
     Ok(total)
 }
 
-/// Takes these messages for unsent, which the server lacks. Returns those that may not be sent.
+/// Marks these messages, which the server lacks, as unsent. Returns those that may not be sent.
 pub(crate) fn mark_unsent(db: &Connection, timestamps: &[Timestamp]) -> Result<Vec<Timestamp>> {
     let codec = ContentCodec::load(db)?;
     let sql = "UPDATE warren_message SET sent = 0 WHERE timestamp = ?1";
@@ -49,8 +49,8 @@ pub(crate) fn mark_unsent(db: &Connection, timestamps: &[Timestamp]) -> Result<V
     Ok(unsendable)
 }
 
-/// Forgets those of these messages, which may not be sent, that never were changes here: they were
-/// some server's doing, and this one lacks them. What nobody has looked at yet is refused first.
+/// Drops those of these unsendable messages that were never merged: they came from another server,
+/// and this one lacks them. Messages that were not decoded yet are reported as rejected first.
 pub(crate) fn forget_unsendable(
     db: &Connection,
     timestamps: &[Timestamp],
@@ -82,7 +82,7 @@ fn message(db: &Connection, timestamp: Timestamp) -> Result<Option<Message>> {
     Ok(content.map(|content| Message { timestamp, content: content.into() }))
 }
 
-/// The fingerprint of the messages that the server has, as far as it is known here.
+/// Returns the fingerprint of the messages that the server is known to have.
 pub(crate) fn sent_fingerprint(db: &Connection) -> Result<Fingerprint> {
     let mut total = meta::fingerprint(db)?;
     let sql = "SELECT timestamp, content FROM warren_message WHERE sent = 0";
@@ -101,7 +101,7 @@ pub(crate) fn unsent_count(db: &Connection) -> Result<u64> {
     Ok(count.cast_unsigned())
 }
 
-/// Whether there is a message that the server has not acknowledged.
+/// Returns whether there is a message that the server has not acknowledged.
 pub(crate) fn has_unsent(db: &Connection) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM warren_message WHERE sent = 0)";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
@@ -110,12 +110,12 @@ pub(crate) fn has_unsent(db: &Connection) -> Result<bool> {
 /// The oldest unsent messages.
 pub(crate) struct UnsentPage {
     pub(crate) messages: Vec<Message>,
-    /// The newest row of the log when the page was read: what came later is not in it.
+    /// The newest row of the log when the page was read; later rows are not in the page.
     id_max: i64,
 }
 
 impl UnsentPage {
-    /// Up to `count_max` messages and about `bytes_max` of content.
+    /// Reads up to `count_max` messages and about `bytes_max` of content.
     pub(crate) fn read(db: &Connection, count_max: usize, bytes_max: usize) -> Result<Self> {
         let sql = "SELECT coalesce(max(id), 0) FROM warren_message";
         let id_max = db.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
@@ -123,7 +123,7 @@ impl UnsentPage {
         Ok(Self { messages, id_max })
     }
 
-    /// The server has them.
+    /// Marks the messages as sent, once the server has them.
     pub(crate) fn mark_sent(&self, db: &Connection) -> Result<()> {
         let Some(last) = self.messages.last() else { return Ok(()) };
         let sql =

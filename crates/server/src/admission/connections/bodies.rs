@@ -1,4 +1,4 @@
-//! A request's and an answer's body, which say what their connection waits for.
+//! Bodies of requests and responses that record what their connection waits for.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use tokio::time::Instant;
 use super::{ConnectionEntry, OpenConnection};
 use crate::admission::client_delay::ClientDelay;
 
-/// A body of which each poll is shown to `observe`.
+/// A body that calls `observe` with the result of each poll.
 struct ObservedBody<B, O> {
     body: B,
     observe: O,
 }
 
-/// What a poll of a body gives.
+/// The result of polling a body.
 type PolledFrame<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
 
-/// A body on its way in. While it is awaited, the connection waits for its client; a client that
-/// sends a byte now and then has been silent for as long as one that sends none. At all other times
-/// the connection waits for the server.
+/// Wraps a request's body. While it is awaited, the connection waits for its client; a client that
+/// sends a byte now and then counts as silent for as long as one that sends none. At all other
+/// times the connection waits for the server.
 pub(crate) fn request_body<B>(
     body: B,
     connection: Arc<OpenConnection>,
@@ -48,8 +48,8 @@ where
     ObservedBody { body, observe }
 }
 
-/// A body on its way out. Once it has ended, the connection waits for its client to take it, and
-/// for the next request. The entry is that of a proxy's client.
+/// Wraps a response's body. When it has ended, the connection waits until its client has read it
+/// and sends the next request. The entry is that of a proxy's client.
 pub(crate) fn response_body<B>(
     body: B,
     connection: Arc<OpenConnection>,

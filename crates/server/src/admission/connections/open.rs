@@ -1,4 +1,4 @@
-//! What an open connection waits for, and how it is told to close.
+//! The state of an open connection: the event that it waits for, and a signal to close it.
 
 use std::cmp::Reverse;
 use std::sync::{Mutex, MutexGuard};
@@ -6,26 +6,27 @@ use std::sync::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A connection, for all who have to do with it.
+/// An open connection, shared by all parts that handle it.
 pub(crate) struct OpenConnection {
     stage: Mutex<ConnectionStage>,
     close: Notify,
 }
 
-/// What a connection waits for, since when. In order: the first closes first where places are
-/// short.
+/// The event that a connection waits for, and since when. In this order connections are closed when
+/// permits are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ConnectionStage {
-    /// For its client: a request, the rest of one, or that an answer is taken.
+    /// The connection waits for its client: for a request, the rest of one, or until a response is
+    /// read.
     Client(Instant),
-    /// For something that happens, of which its client is told in an answer that has begun.
+    /// The connection waits for an event that it will send in a response that has begun.
     Event(Instant),
-    /// For the server's work. The oldest is nearest to its end.
+    /// The connection waits for the server's work. The oldest is closest to its end.
     Work(Reverse<Instant>),
 }
 
 impl OpenConnection {
-    /// That of a client who has just come.
+    /// Creates the state of a connection whose client has just arrived.
     pub(crate) fn new() -> Self {
         Self { stage: Mutex::new(ConnectionStage::Client(Instant::now())), close: Notify::new() }
     }
@@ -34,12 +35,12 @@ impl OpenConnection {
         *self.lock()
     }
 
-    /// The server waits for the client, as if it had done so since then without a pause.
+    /// Records that the server waits for the client, without a pause since this time.
     pub(crate) fn waits_for_client(&self, since: Instant) {
         *self.lock() = ConnectionStage::Client(since);
     }
 
-    /// The client waits for news.
+    /// Records that the client waits for an event.
     pub(crate) fn waits_for_event(&self) {
         let mut stage = self.lock();
         if !matches!(*stage, ConnectionStage::Event(_)) {
@@ -47,7 +48,7 @@ impl OpenConnection {
         }
     }
 
-    /// The client waits for the server.
+    /// Records that the client waits for the server.
     pub(crate) fn works(&self) {
         let mut stage = self.lock();
         if !matches!(*stage, ConnectionStage::Work(_)) {
@@ -59,7 +60,7 @@ impl OpenConnection {
         self.close.notify_one();
     }
 
-    /// Waits until somebody has closed it.
+    /// Waits until [`Self::close`] is called.
     pub(crate) async fn closed(&self) {
         self.close.notified().await;
     }
@@ -70,7 +71,7 @@ impl OpenConnection {
 }
 
 impl ConnectionStage {
-    /// Whether nothing is lost with the connection but what its client has sent of a request.
+    /// Whether closing the connection loses only an incomplete request.
     pub(crate) fn is_idle(self) -> bool {
         matches!(self, Self::Client(_))
     }

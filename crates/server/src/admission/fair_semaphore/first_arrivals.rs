@@ -1,13 +1,13 @@
-//! When those who wait for a permit came first, so that who comes back goes on where they were.
+//! Remembers when each waiting request first arrived, so that a returning one keeps its position.
 //!
-//! A digest is of the login, the network and the password: who comes back with the same is taken
-//! for the same. So no client has to bring anything along, and each guess is somebody else's.
+//! Requests are recognized by a digest of the login, the network and the password. So no client has
+//! to bring a ticket along, and each guess of a password counts as another request.
 //!
 //! # Invariants
-//! - What no longer counts is forgotten with the next arrival, unless something of before counts
-//!   still: for a quarter of an hour, where somebody was told to come back then.
-//! - At most [`ARRIVALS_COUNT_MAX`] are remembered; of more, those that came back longest ago are
-//!   forgotten.
+//! - Expired arrivals are forgotten with the next arrival, once all older ones have expired, too:
+//!   an arrival counts for about a quarter of an hour if its client was asked to return then.
+//! - At most [`ARRIVALS_COUNT_MAX`] are remembered; beyond that, those whose last arrival is the
+//!   oldest are forgotten.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use tokio::time::Instant;
 
 use super::permit_request::AttemptDigest;
 
-/// As many as a flood makes in the time in which somebody comes back: five megabytes.
+/// The maximum number of remembered arrivals: as many as a flood causes before a client returns, in
+/// 5 MB.
 const ARRIVALS_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(100_000).expect("not zero");
 
 pub(super) struct FirstArrivals(LruCache<AttemptDigest, FirstArrival>);
@@ -32,8 +33,8 @@ impl FirstArrivals {
         Self(LruCache::sparse(ARRIVALS_COUNT_MAX))
     }
 
-    /// The number under which somebody has come first; that is this one if they are new. It counts
-    /// for as long as they are kept.
+    /// Returns the number of a request's first arrival, which is the given one if the request is
+    /// new. It is remembered for the time `kept`.
     pub(super) fn arrive(
         &mut self,
         digest: AttemptDigest,
@@ -51,7 +52,7 @@ impl FirstArrivals {
         number
     }
 
-    /// Who has had their permit is new when they come again.
+    /// Forgets a request that has got its permit: if it arrives again, it is new.
     pub(super) fn forget(&mut self, digest: AttemptDigest) {
         let Self(all) = self;
         all.pop(&digest);

@@ -1,4 +1,4 @@
-//! A request for a permit: whose it is, and behind whom it waits.
+//! Requests for permits, with the properties that decide their order.
 
 use accounts::Login;
 
@@ -8,35 +8,36 @@ use crate::admission::peer_network::PeerNetwork;
 pub(crate) struct PermitRequest<K> {
     pub(crate) key: K,
     pub(crate) class: RequestClass,
-    /// Among those of one key the lower is served first.
+    /// The rank among the requests of one key. The lowest is served first.
     pub(crate) rank: u64,
     pub(crate) lanes: Vec<AttemptLane>,
-    /// By which somebody who comes back is recognised.
+    /// The digest by which a returning request is recognized.
     pub(crate) digest: Option<AttemptDigest>,
 }
 
-/// Who waits for whom.
+/// The class of a request, which selects its queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestClass {
-    /// Who has shown before, from where they ask, that the account is theirs.
+    /// A client that has proven before, from the same network, that the account is its own.
     Known,
-    /// Who tries to log in from elsewhere.
+    /// A client that tries to log in from another network.
     Unknown,
-    /// Who makes an account.
+    /// A client that creates an account.
     Registration,
 }
 
-/// Attempts of which one is made at a time.
+/// A lane of attempts, of which only one runs at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum AttemptLane {
-    /// At a login, from networks where it has failed and that it does not know.
+    /// Attempts at a login from networks where it has failed and that it does not know.
     Elsewhere(Login),
-    /// At a login, or at a secret that is no account's, from one network.
+    /// Attempts at a login, or at a secret without an account, from one network.
     Here(Option<Login>, PeerNetwork),
-    /// At all logins that do not know the network.
+    /// Attempts at all logins that do not know the network.
     Network(PeerNetwork),
 }
 
-/// Of a login, a network and a password, under a key that nobody has who might see it.
+/// A digest of a login, a network and a password, under a key that is unknown to anyone who may see
+/// the digest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AttemptDigest(pub(crate) u64);

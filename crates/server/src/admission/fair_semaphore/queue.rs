@@ -1,4 +1,4 @@
-//! Those who wait, and in which order they are served.
+//! The queues of a fair semaphore: the waiting requests, and the order in which they are served.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -13,29 +13,30 @@ use super::permit_request::{AttemptLane, PermitRequest, RequestClass};
 use crate::admission::group_counts::GroupCounts;
 use crate::admission::peer_network::AdmissionGroup;
 
-/// So many known applicants are served in a row while others wait.
+/// The maximum number of known requests that are served in a row while others wait.
 const KNOWN_IN_A_ROW_MAX: u32 = 3;
 
-/// How many networks' last permits are remembered; one that is forgotten is like one that had none.
+/// The number of networks whose last permits are remembered. A forgotten network counts as one that
+/// never had a permit.
 const SERVED_COUNT_MAX: NonZeroUsize = NonZeroUsize::new(50_000).expect("not zero");
 
-/// Of one class; more than can get their permit in time.
+/// The maximum number of waiting requests of one class: more than can get their permit in time.
 pub(crate) const WAITING_COUNT_MAX: usize = 1_024;
 
 pub(super) struct FairSemaphoreState<K: AdmissionGroup, P> {
     pub(super) free_count: usize,
-    /// By the widest group.
+    /// The number of held permits by the widest group.
     pub(super) running: HashMap<K, usize>,
     /// The number of each group's last permit.
     served: LruCache<K, u64>,
-    /// In which a permit is held.
+    /// The lanes in which a permit is held.
     busy_lanes: HashSet<AttemptLane>,
-    /// In which none is given before then.
+    /// The paused lanes, in which no permit is granted before this time.
     paused_lanes: HashMap<AttemptLane, Instant>,
-    /// By class.
+    /// The queues by class.
     pub(super) queues: [PermitQueue<K, P>; 3],
     known_in_a_row: u32,
-    /// Of arrivals and of permits.
+    /// The next number of an arrival or a permit.
     next_number: u64,
     pub(super) arrivals: FirstArrivals,
 }
@@ -46,7 +47,7 @@ pub(super) struct PermitWaiter<K: AdmissionGroup, P> {
     pub(super) wake: oneshot::Sender<P>,
 }
 
-/// Those of one class who wait.
+/// The waiting requests of one class.
 pub(super) struct PermitQueue<K: AdmissionGroup, P> {
     waiting: Vec<PermitWaiter<K, P>>,
     counts: GroupCounts<K>,
@@ -67,9 +68,8 @@ impl<K: AdmissionGroup, P> FairSemaphoreState<K, P> {
         }
     }
 
-    /// Lets somebody wait, perhaps in the place of somebody else, or of nobody at all: whose `wake`
-    /// is dropped waits no more.
-    /// Their place in the order is kept for that long.
+    /// Adds a request to its queue, which may push another one or itself out. A request whose
+    /// `wake` is dropped waits no longer. Its position in the order is kept for the time `kept`.
     pub(super) fn enqueue(
         &mut self,
         applicant: PermitRequest<K>,
@@ -84,7 +84,7 @@ impl<K: AdmissionGroup, P> FairSemaphoreState<K, P> {
         self.queues[applicant.class as usize].push(PermitWaiter { applicant, number, wake });
     }
 
-    /// Takes out who gets the next permit.
+    /// Removes the request that gets the next permit.
     pub(super) fn next(&mut self) -> Option<PermitWaiter<K, P>> {
         if self.free_count == 0 {
             return None;
@@ -108,7 +108,8 @@ impl<K: AdmissionGroup, P> FairSemaphoreState<K, P> {
         self.busy_lanes.extend(lanes.iter().cloned());
         if let Some(digest) = digest {
             self.arrivals.forget(digest);
-            // Who asks twice at a time has come first but once.
+            // The same request may wait twice at a time; only one of them counts as the first
+            // arrival.
             let waiting = self.queues[class as usize].waiting.iter_mut();
             let same = waiting.filter(|waiting| waiting.applicant.digest == Some(digest));
             same.for_each(|waiting| waiting.number = number);
@@ -143,7 +144,7 @@ impl<K: AdmissionGroup, P> FairSemaphoreState<K, P> {
         }
     }
 
-    /// The longest pause counts.
+    /// Pauses a lane; of several pauses the longest counts.
     pub(super) fn pause(&mut self, lane: AttemptLane, until: Instant) {
         let paused = self.paused_lanes.entry(lane).or_insert(until);
         *paused = until.max(*paused);
@@ -155,7 +156,7 @@ impl<K: AdmissionGroup, P> FairSemaphoreState<K, P> {
         }
     }
 
-    /// How long one of these lanes is paused.
+    /// Returns how long one of these lanes is still paused.
     pub(super) fn opens_in(&self, lanes: &[AttemptLane]) -> Duration {
         let until = lanes.iter().filter_map(|lane| self.paused_lanes.get(lane)).max();
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
@@ -172,7 +173,7 @@ impl<K: AdmissionGroup, P> PermitQueue<K, P> {
         Self { waiting: Vec::new(), counts: GroupCounts::new() }
     }
 
-    /// Adds somebody, and if there are too many then, lets the last in the order go.
+    /// Adds a request, and if there are too many, removes the last one in the order.
     fn push(&mut self, waiting: PermitWaiter<K, P>) {
         self.remove_gone();
         self.counts.add(waiting.applicant.key);
@@ -187,8 +188,8 @@ impl<K: AdmissionGroup, P> PermitQueue<K, P> {
         }
     }
 
-    /// Takes out whoever has the lowest order, of those who have one. It is made of who waits and
-    /// of their share.
+    /// Removes the request with the lowest order, of those that have one. The order is computed
+    /// from the request and its share.
     fn take_min<O: Ord>(
         &mut self,
         order: impl Fn(&PermitWaiter<K, P>, usize) -> Option<O>,
@@ -201,7 +202,7 @@ impl<K: AdmissionGroup, P> PermitQueue<K, P> {
         Some(self.remove(index))
     }
 
-    /// Who has gone waits no more.
+    /// Removes requests whose clients have gone.
     fn remove_gone(&mut self) {
         let mut index = 0;
         while index < self.waiting.len() {

@@ -10,7 +10,7 @@ use crate::admission::fair_semaphore::permit_request::AttemptDigest;
 use crate::admission::fair_semaphore::queue::WAITING_COUNT_MAX;
 use crate::admission::peer_network::PeerNetwork;
 
-/// After a failure.
+/// The pause after a failure.
 const PAUSE: Duration = Duration::from_millis(1_500);
 
 type PermitFuture<K> = Pin<Box<dyn Future<Output = Result<FairPermit<K>, OverloadError>>>>;
@@ -37,17 +37,17 @@ fn stranger<K>(key: K) -> PermitRequest<K> {
     PermitRequest { class: RequestClass::Unknown, ..known(key) }
 }
 
-/// At one login, in the owner's network.
+/// The lane of one login in the owner's network.
 fn home() -> AttemptLane {
     AttemptLane::Here(Some(login("ada")), PeerNetwork::from_address(IpAddr::from([192, 0, 2, 1])))
 }
 
-/// Somebody there, with a password.
+/// A request in that lane with this password.
 fn at_home(password: u64) -> PermitRequest<u16> {
     PermitRequest { lanes: vec![home()], digest: Some(AttemptDigest(password)), ..known(1) }
 }
 
-/// Ends a turn of an attempt that has failed.
+/// Releases the permit of a failed attempt.
 fn fail<K: AdmissionGroup>(permit: FairPermit<K>, pause: Duration) {
     for lane in &permit.lanes {
         permit.semaphore.pause(lane.clone(), pause);
@@ -55,7 +55,7 @@ fn fail<K: AdmissionGroup>(permit: FairPermit<K>, pause: Duration) {
     drop(permit);
 }
 
-/// So many there who ask without a pause, each time with another password.
+/// Starts guessers in the owner's network that try one password after the other without a pause.
 fn guess_at_home(turns: &Arc<FairSemaphore<u16>>, guessers_count: u64, pause: Duration) {
     for guesser in 0..guessers_count {
         let turns = Arc::clone(turns);
@@ -73,7 +73,7 @@ fn login(name: &str) -> Login {
     Login::parse(name).unwrap()
 }
 
-/// Its turn, if it has it when everything that can go on has gone on.
+/// Returns a request's permit if it has one after all other tasks have run.
 async fn served<K: AdmissionGroup>(taking: &mut PermitFuture<K>) -> Option<FairPermit<K>> {
     tokio::select! {
         biased;
@@ -82,7 +82,7 @@ async fn served<K: AdmissionGroup>(taking: &mut PermitFuture<K>) -> Option<FairP
     }
 }
 
-/// Whose turn it is now, and the turn.
+/// Returns the request that has a permit now, and the permit.
 async fn next_of<K: AdmissionGroup>(all: &mut [PermitFuture<K>]) -> (usize, FairPermit<K>) {
     for (index, taking) in all.iter_mut().enumerate() {
         if let Some(permit) = served(taking).await {
@@ -92,7 +92,7 @@ async fn next_of<K: AdmissionGroup>(all: &mut [PermitFuture<K>]) -> (usize, Fair
     unreachable!("one of those who wait has the turn")
 }
 
-/// Which of them have lost their place.
+/// Returns the requests that have lost their place.
 async fn refused<K: AdmissionGroup>(all: &mut [PermitFuture<K>]) -> Vec<usize> {
     for taking in &mut *all {
         assert!(served(taking).await.is_none(), "nobody is refused at once");
@@ -109,7 +109,7 @@ async fn refused<K: AdmissionGroup>(all: &mut [PermitFuture<K>]) -> Vec<usize> {
     refused
 }
 
-/// Lets them all wait.
+/// Lets all requests wait.
 async fn wait_all<K: AdmissionGroup>(
     applicants: impl Iterator<Item = PermitFuture<K>>,
 ) -> Vec<PermitFuture<K>> {
@@ -148,7 +148,7 @@ async fn a_network_that_had_no_turn_goes_before_those_that_ask_without_end() {
     assert!(served(&mut bob).await.is_none());
     drop(held);
     let bob = served(&mut bob).await.expect("it was never served");
-    // His next attempt waits until each of them has had one turn.
+    // Bob's next attempt waits until each of them has had one permit.
     let mut again = taking(&turns, stranger(99));
     assert!(served(&mut again).await.is_none());
     drop(bob);
@@ -219,7 +219,7 @@ async fn a_lane_has_one_turn_at_a_time_and_a_pause_after_a_failure() {
     let begun = Instant::now();
     drop(second.await.unwrap());
     assert_eq!(begun.elapsed().as_millis() / 10, PAUSE.as_millis() / 10);
-    // After a success there is none.
+    // After a success there is no pause.
     drop(in_lane(2, "ada").await.unwrap());
 }
 
@@ -299,7 +299,7 @@ async fn those_who_come_back_as_told_are_served_in_the_order_in_which_they_came(
 async fn a_place_in_the_order_is_of_one_turn_and_of_one_return() {
     let turns = turns(1);
     let held = taking(&turns, known(9)).await.unwrap();
-    // The same twice at a time, then another: after the first turn the second has come last.
+    // One request twice at a time, then another: after the first permit, the second comes last.
     let mut all = wait_all([7, 7, 8].map(|p| taking(&turns, at_home(p))).into_iter()).await;
     drop(held);
     let first = served(&mut all[0]).await.unwrap();
@@ -308,7 +308,7 @@ async fn a_place_in_the_order_is_of_one_turn_and_of_one_return() {
     drop(served(&mut all[2]).await.unwrap());
     drop(served(&mut all[1]).await.unwrap());
 
-    // Who comes back too late has come anew.
+    // A request that returns too late counts as new.
     let held = taking(&turns, known(9)).await.unwrap();
     assert!(taking(&turns, at_home(7)).await.is_err());
     tokio::time::sleep(WAIT_MAX + RETURN_MAX).await;
@@ -326,15 +326,15 @@ async fn a_full_queue_refuses_the_network_of_which_most_wait() {
     let held = taking(&turns, known(0)).await.unwrap();
     let count = u16::try_from(WAITING_COUNT_MAX).unwrap();
     let mut many = wait_all((0..count).map(|n| taking(&turns, stranger(1 + n % 60)))).await;
-    // From elsewhere: whoever came last of one of those networks loses its place.
+    // From another network: the latest request of one of those networks loses its place.
     let mut bob = taking(&turns, stranger(99));
     assert!(served(&mut bob).await.is_none());
     let refused_ones = refused(&mut many).await;
     assert_eq!(refused_ones.len(), 1);
     assert!(refused_ones[0] >= many.len() - 60, "{refused_ones:?}");
-    // From one of them: the newcomer.
+    // From one of them: the newcomer loses its place.
     assert_eq!(refused(&mut [taking(&turns, stranger(1))]).await, [0]);
-    // Known applicants have a queue of their own.
+    // Known requests have a queue of their own.
     let mut ada = taking(&turns, known(1));
     assert!(served(&mut ada).await.is_none());
     drop(held);
@@ -351,12 +351,12 @@ async fn the_subnets_of_one_home_count_together() {
     let count = u16::try_from(WAITING_COUNT_MAX).unwrap();
     let subnets = (0..count).map(|n| taking(&turns, stranger(subnet(1, n % 256))));
     let mut many = wait_all(subnets).await;
-    // Four of one subnet elsewhere are fewer than 256 times four.
+    // Four requests of one subnet elsewhere are fewer than 256 times four.
     let others =
         (0..5).map(|_| taking(&turns, stranger(PeerNetwork::from_address([192, 0, 2, 1].into()))));
     let mut others = wait_all(others).await;
     assert_eq!(refused(&mut many).await.len(), 5);
-    // And in the order of turns: the one that is held is of the same home.
+    // The same holds in the order of permits: the one that is held belongs to the same home.
     drop(held);
     drop(served(&mut others[0]).await.unwrap());
     drop(served(&mut many[0]).await.unwrap());

@@ -20,7 +20,7 @@ fn login(name: &str) -> Login {
     Login::parse(name).unwrap()
 }
 
-/// Attempts of which none waits: one that has to is given up.
+/// A rate limiter whose attempts never wait: one that would have to is dropped.
 struct RateLimiterFixture {
     limiter: Arc<RateLimiter>,
     paused_until_ms: RefCell<HashMap<AttemptLane, u64>>,
@@ -34,7 +34,7 @@ impl RateLimiterFixture {
         }
     }
 
-    /// An attempt, or how many seconds it has to wait.
+    /// Begins an attempt, or returns how many seconds it would have to wait.
     fn begin(
         &self,
         login: Option<&Login>,
@@ -53,7 +53,7 @@ impl RateLimiterFixture {
     fn end_in_failure(&self, attempt: LoginAttempt, now_ms: u64) {
         let mut paused = self.paused_until_ms.borrow_mut();
         for (lane, pause) in attempt.fail() {
-            // How often one login is tried from everywhere is no matter here.
+            // The pause of attempts at one login from everywhere does not matter here.
             if !matches!(lane, AttemptLane::Elsewhere(_)) {
                 let until_ms = now_ms + u64::try_from(pause.as_millis()).unwrap();
                 paused.entry(lane).and_modify(|u| *u = until_ms.max(*u)).or_insert(until_ms);
@@ -61,7 +61,7 @@ impl RateLimiterFixture {
         }
     }
 
-    /// Fails once: `None`, or how many seconds it has to wait for it.
+    /// Fails once. Returns the seconds that the attempt would have to wait instead, if any.
     fn fail(&self, login: &Login, network: PeerNetwork, now_ms: u64) -> Option<u64> {
         self.fail_at(Some(login), network, now_ms)
     }
@@ -75,7 +75,7 @@ impl RateLimiterFixture {
         None
     }
 
-    /// Whether an attempt would be. It is not made.
+    /// Checks whether an attempt would be slowed, without making one.
     fn is_slowed(&self, login: &Login, network: PeerNetwork) -> bool {
         let attempt = self.limiter.begin(Some(login), network, START);
         let is_slowed = attempt.is_slowed;
@@ -83,13 +83,13 @@ impl RateLimiterFixture {
         is_slowed
     }
 
-    /// Logs in once; whether it did not have to wait.
+    /// Logs in once and returns whether that was possible without waiting.
     fn succeed(&self, login: &Login, network: PeerNetwork, now_ms: u64) -> bool {
         self.begin(Some(login), network, now_ms).map(LoginAttempt::succeed).is_ok()
     }
 }
 
-/// How many of an attacker's attempts get through who tries whenever it is allowed.
+/// Returns how many attempts an attacker gets who tries whenever it is allowed.
 fn attempts_within(scene: &RateLimiterFixture, login: &Login, from_ms: u64, until_ms: u64) -> u64 {
     let (mut now_ms, mut count) = (from_ms, 0);
     while now_ms < until_ms && count < 1_000 {
@@ -114,7 +114,8 @@ fn after_five_failures_the_pauses_double_up_to_fifteen_minutes() {
         now_ms += pause_s * SECOND;
         assert_eq!(scene.fail(&ada, HOME, now_ms), None, "after {pause_s} s");
     }
-    // Meanwhile none was forgiven: that takes 15 minutes. From here on the longest pause is met.
+    // No failure was forgiven until here, because that takes 15 minutes. From here on, the longest
+    // pause applies.
     for _ in 0..20 {
         now_ms += 15 * MINUTE;
         assert_eq!(scene.fail(&ada, HOME, now_ms), None);
@@ -175,7 +176,7 @@ fn from_a_known_network_attempts_are_slowed_past_five_failures_and_not_refused()
         now_ms += u64::try_from(KNOWN_PAUSE.as_millis()).unwrap();
         assert_eq!(scene.fail(&ada, HOME, now_ms), None);
     }
-    // Elsewhere all is as it was.
+    // In other networks, nothing has changed.
     assert!(!scene.is_slowed(&ada, ELSEWHERE));
     assert!(scene.succeed(&ada, HOME, now_ms + 2 * SECOND));
     assert!(!scene.is_slowed(&ada, HOME));
@@ -192,7 +193,7 @@ fn who_waits_at_home_and_leaves_makes_no_failure_disappear() {
     let many: Vec<_> = (0..200).map(|_| begin()).collect();
     drop(many);
     assert!(scene.is_slowed(&ada, HOME));
-    // Nor of the network, over all logins.
+    // The same holds for the network, over all logins.
     for index in 0..15 {
         assert_eq!(scene.fail(&login(&format!("user{index}")), HOME, START), None);
     }
@@ -235,18 +236,18 @@ fn an_attempt_that_was_not_made_counts_against_its_network_alone() {
         assert_eq!((attempt.failures_count, attempt.is_slowed), (0, false));
     }
     assert!(scene.is_slowed(&login("bob"), HOME));
-    // No more than that, however many wait then.
+    // The count stays the same however many attempts wait then.
     for _ in 0..100 {
         drop(scene.begin(Some(&ada), HOME, START).unwrap());
     }
     assert_eq!(scene.fail(&login("bob"), HOME, START), None);
     assert_eq!(scene.fail(&login("bob"), HOME, START), Some(2));
-    // Unless the server could not try it.
+    // An attempt that the server could not try is not counted.
     for _ in 0..100 {
         scene.begin(Some(&ada), network(3), START).unwrap().cancel();
     }
     assert!(scene.succeed(&ada, ELSEWHERE, START));
-    // From a known network it costs nothing: there is no way but to try.
+    // In a known network a waiting attempt costs nothing: a client can only try.
     for _ in 0..100 {
         drop(scene.begin(Some(&ada), ELSEWHERE, START).unwrap());
     }
@@ -266,7 +267,7 @@ fn subnets_of_one_home_and_homes_of_one_site_have_growing_allowances() {
         });
         free.count()
     };
-    // One home's 256 subnets are four clients, and one site's 256 homes sixteen.
+    // One home's 256 subnets count as four clients, and one site's 256 homes as sixteen.
     assert_eq!(count(&mut (0..256).map(|number| subnet(1, 1, number))), 4 * 20);
     assert_eq!(count(&mut (2..256).map(|number| subnet(1, number, 0))), (16 - 4) * 20);
     assert_eq!(count(&mut (0..1).map(|number| subnet(2, 1, number))), 20);

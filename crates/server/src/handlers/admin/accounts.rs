@@ -1,4 +1,4 @@
-//! `GET /v1/admin/accounts`: the accounts, a part of their list at a time.
+//! `GET /v1/admin/accounts`: lists the accounts, one part at a time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::http::extract::{OperatorAuth, malformed};
 use crate::http::openapi::{OPERATOR, error_responses};
 use crate::metrics::vault_sizes::{self, VaultSizes};
 
-/// Accounts in an answer, unless the request says, and at most.
+/// The default and the maximum number of accounts in a response.
 const LIMIT_DEFAULT: u64 = 50;
 const LIMIT_MAX: u64 = 200;
 
@@ -128,7 +128,7 @@ pub(super) async fn list(
     let (mut list, vaults) = blocking(move || account_page(&of_app, query, limit)).await?;
     for (account, vault) in list.accounts.iter_mut().zip(vaults) {
         let Some(vault) = app.vaults.get_open(&vault) else { continue };
-        // One that is closed or damaged meanwhile is not worth losing the list for.
+        // If a vault closes or is damaged in the meantime, the list is still returned.
         let devices = vault.devices().await.unwrap_or_default();
         account.last_seen_ms =
             devices.iter().map(|device| device.last_seen_ms).max().filter(|&ms| ms > 0);
@@ -136,7 +136,7 @@ pub(super) async fn list(
     Ok(Json(list))
 }
 
-/// A part of the list, and each account's own vault.
+/// Returns a part of the list, and each account's own vault.
 fn account_page(
     app: &AppState,
     query: AccountListQuery,
@@ -178,7 +178,7 @@ fn account(
     let mut vaults = app.accounts.sub_vaults(found.account)?;
     vaults.push(found.vault);
     let sizes = sizes.map(|sizes| {
-        // One that was made and closed since the last look is looked at.
+        // A vault that was created and closed since the last scan is read now.
         let of_vault = |vault| sizes.get(vault).or_else(|| app.vaults.file_sizes(vault));
         let of_vaults: Vec<_> = vaults.iter().filter_map(of_vault).collect();
         vault_sizes::sum(of_vaults.iter())

@@ -1,8 +1,9 @@
-//! `POST /v1/admin/maintenance`: what an idle vault gets, now.
+//! `POST /v1/admin/maintenance`: runs the maintenance of idle vaults now.
 //!
 //! # Invariants
-//! - One such call runs at a time, one file at a time, and begins none after [`TIME_MAX`].
-//! - Nothing is opened: a vault's key is known only while it is open.
+//! - Only one such call runs at a time. It maintains one file after the other and starts none
+//!   after [`TIME_MAX`].
+//! - No vault is opened: its key is known only while it is open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::error::ApiError;
 use crate::http::extract::{JsonRequestBody, OperatorAuth};
 use crate::http::openapi::{BODY, OPERATOR, error_responses};
 
-/// Less than browsers and proxies wait for an answer.
+/// The time after which no file is started: less than browsers and proxies wait for a response.
 const TIME_MAX: Duration = Duration::from_secs(20);
 
 #[derive(Deserialize, ToSchema)]
@@ -98,7 +99,7 @@ pub(super) async fn maintain(
     .await
 }
 
-/// An account's open vaults, and how many others it has.
+/// Returns an account's open vaults, and the number of its closed ones.
 fn account_databases(app: &AppState, login: &Login) -> Result<(Vec<Arc<Database>>, u64), ApiError> {
     let account = app.accounts.find(login).map_err(|error| match error {
         ::accounts::Error::NotFound => {
@@ -115,7 +116,7 @@ fn account_databases(app: &AppState, login: &Login) -> Result<(Vec<Arc<Database>
     Ok((open, not_open))
 }
 
-/// What is open, and how many vaults are not.
+/// Returns all open databases, and the number of closed vaults.
 fn all_databases(app: &AppState) -> Result<(Vec<Arc<Database>>, u64), ApiError> {
     let open = app.databases.list_open();
     let open: Vec<_> = open.iter().filter_map(std::sync::Weak::upgrade).collect();
@@ -133,7 +134,7 @@ fn closed_count(app: &AppState, all: u64, open: usize) -> u64 {
 }
 
 impl MaintenanceReport {
-    /// Maintains a database, and adds what was done.
+    /// Maintains a database and adds the results to the report.
     fn add(&mut self, database: &Database) {
         let bytes_before = bytes(database);
         match database.maintain() {
@@ -162,7 +163,7 @@ impl MaintenanceReport {
     }
 }
 
-/// Of the file and its WAL; 0 if it is gone.
+/// Returns the size of the file and its WAL. A deleted file counts as 0.
 fn bytes(database: &Database) -> u64 {
     let file = database.path().metadata().map_or(0, |file| file.len());
     file + database.health().wal_bytes

@@ -1,4 +1,4 @@
-//! `GET /v1/admin/overview`: how the server is, in numbers.
+//! `GET /v1/admin/overview`: the state of the server in numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `GET /v1/admin`: whether there is anything to sign in to.
+//! `GET /v1/admin`: reports whether the server has an admin token to sign in with.
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
--- Vaults in PostgreSQL: what gateways use.
+-- Vaults in PostgreSQL: functions for gateways.
 --
--- How a gateway's state changes is computed outside. So its version is read with it, and who writes
--- it says which version that was; `WR003` says that something came between, and to start again.
+-- A gateway's new state is computed outside. So its version is read with it, and a write names the
+-- version from which it was computed; `WR003` means that the state or the messages have changed
+-- since then, and that the caller must start again.
 
--- The gateway's state, empty in version 0 if there is none, with the newest sequence number at that
--- moment, and which of a list of timestamps, 16 bytes each, are known. Places count from 0.
+-- Returns the gateway's state, empty in version 0 if there is none, with the newest sequence number
+-- at that moment, and which of a list of timestamps, 16 bytes each, are known. Places count from 0.
 CREATE OR REPLACE FUNCTION warren.read_gateway_state(of_vault uuid, list bytea)
 RETURNS TABLE (places integer[], newest bigint, state_version bigint, state_content bytea)
 LANGUAGE plpgsql STABLE AS $$
@@ -29,8 +30,8 @@ BEGIN
 END
 $$;
 
--- Stores messages that are all new, and the gateway's state. Returns the newest sequence number
--- before them.
+-- Stores messages, all of which must be new, and the gateway's state. Returns the newest sequence
+-- number before them.
 CREATE OR REPLACE FUNCTION warren.exchange(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
     contents bytea[], version_before bigint, new_state bytea
@@ -55,7 +56,8 @@ BEGIN
 END
 $$;
 
--- Locks the state until the commit: of two exchanges the later waits before it does any work.
+-- Writes and locks the state until the commit: of two exchanges, the later waits before it does any
+-- work.
 CREATE OR REPLACE FUNCTION warren.write_gateway_state(
     for_vault uuid, version_before bigint, new_state bytea
 ) RETURNS void
@@ -74,7 +76,7 @@ BEGIN
 END
 $$;
 
--- Forgets all messages, and writes the gateway's state. Sequence numbers go on after the newest,
+-- Removes all messages, and writes the gateway's state. Sequence numbers continue after the newest,
 -- which it returns.
 CREATE OR REPLACE FUNCTION warren.clear(of_vault uuid, version_before bigint, new_state bytea)
 RETURNS bigint
@@ -93,9 +95,9 @@ BEGIN
 END
 $$;
 
--- Messages from a timestamp on in order of time, of those with sequence numbers up to
--- `until_seq`; none after `bytes_max` of contents. A message does not know its number; but those
--- that came later are few, and known.
+-- Returns messages from a timestamp on in order of time, of those with sequence numbers up to
+-- `until_seq`; none after `bytes_max` of contents. A message's row does not have its number, but
+-- the messages that came later are few, and known.
 CREATE OR REPLACE FUNCTION warren.messages_from(
     of_vault uuid, start_stamp bytea, until_seq bigint, count_max integer, bytes_max bigint
 ) RETURNS TABLE (stamps bytea[], contents bytea[])
@@ -138,7 +140,7 @@ BEGIN
 END
 $$;
 
--- Null if it is not there.
+-- Returns a chunk, or null if it is missing.
 CREATE OR REPLACE FUNCTION warren.chunk(of_vault uuid, for_blob bigint, for_number integer)
 RETURNS bytea
 LANGUAGE plpgsql STABLE AS $$
@@ -160,9 +162,9 @@ BEGIN
 END
 $$;
 
--- Writes the gateway's state, which names a blob from here on, and removes the chunks of all
--- others. `WR004` says that not all chunks of the blob are there: somebody else has written a state
--- that names another blob meanwhile. Returns the newest sequence number.
+-- Writes the gateway's state, which from now on names a blob, and removes the chunks of all others.
+-- `WR004` means that chunks of the blob are missing: another process has written a state that names
+-- another blob in the meantime. Returns the newest sequence number.
 CREATE OR REPLACE FUNCTION warren.replace_blob(
     of_vault uuid, version_before bigint, new_state bytea, kept_blob bigint, chunks_count integer
 ) RETURNS bigint

@@ -1,6 +1,6 @@
--- Vaults in PostgreSQL: what reads them.
+-- Vaults in PostgreSQL: functions that read them.
 
--- The vault's row, made anew before it is read if somebody changed messages by hand.
+-- Returns the vault's row, which is rebuilt first if messages were changed by hand.
 CREATE OR REPLACE FUNCTION warren.checked_summary(for_vault uuid) RETURNS warren.vault_summary
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -24,8 +24,8 @@ BEGIN
 END
 $$;
 
--- Messages by timestamp, 16 bytes each; in this order, none after `bytes_max` of contents. Places
--- count from 0; those that are not there are left out.
+-- Returns messages by timestamp, 16 bytes each; in this order, none after `bytes_max` of contents.
+-- Places count from 0; missing messages are left out.
 CREATE OR REPLACE FUNCTION warren.messages(of_vault uuid, list bytea, bytes_max bigint)
 RETURNS TABLE (places integer[], contents bytea[])
 LANGUAGE plpgsql STABLE AS $$
@@ -48,8 +48,8 @@ BEGIN
 END
 $$;
 
--- What has sequence numbers after `after_seq`. Notes that the device has been answered so far,
--- without waiting for the disk.
+-- Returns the messages after the sequence number `after_seq`. Records the device's cursor without
+-- waiting for the disk.
 CREATE OR REPLACE FUNCTION warren.messages_after(
     of_vault uuid, after_seq bigint, count_max integer, bytes_max bigint,
     seen_device text, now_ms bigint, seen_node_id bigint, seen_unsent_count bigint
@@ -98,7 +98,8 @@ BEGIN
 END
 $$;
 
--- The number after which the sequence numbers begin: those before went when the vault was cleared.
+-- Returns the number after which the sequence numbers begin: clearing the vault removed those
+-- before.
 CREATE OR REPLACE FUNCTION warren.cleared_until(vault warren.vault_summary) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -109,8 +110,8 @@ BEGIN
 END
 $$;
 
--- The timestamps with the sequence numbers since + 1 … until. Numbers have no gaps: the rows that
--- overlap these are those up to the first that reaches `until`.
+-- Returns the timestamps with the sequence numbers since + 1 … until. Numbers have no gaps: the
+-- rows that overlap these are those up to the first that reaches `until`.
 CREATE OR REPLACE FUNCTION warren.timestamps_between(for_vault uuid, since bigint, until bigint)
 RETURNS bytea
 LANGUAGE plpgsql STABLE AS $$
@@ -132,7 +133,7 @@ BEGIN
 END
 $$;
 
--- If they do not add up to the vault's row, all is made anew first.
+-- Returns the windows. If their sum differs from the vault's row, everything is rebuilt first.
 CREATE OR REPLACE FUNCTION warren.windows(of_vault uuid)
 RETURNS TABLE (window_id integer, held bigint, lanes bigint[])
 LANGUAGE plpgsql AS $$
@@ -156,8 +157,9 @@ BEGIN
 END
 $$;
 
--- Cuts ranges of hybrid times (8 bytes: a timestamp without its node id) into buckets of `bucket_count`
--- messages; messages of one moment stay together. `until` is the first moment after a bucket.
+-- Cuts ranges of hybrid times (8 bytes: a timestamp without its node id) into buckets of
+-- `bucket_count` messages; messages of one moment stay together. `until` is the first moment after
+-- a bucket.
 CREATE OR REPLACE FUNCTION warren.buckets(
     of_vault uuid, starts bytea[], ends bytea[], bucket_count bigint
 ) RETURNS TABLE (range_place integer, until bytea, held bigint, lanes bigint[])
@@ -193,8 +195,8 @@ BEGIN
 END
 $$;
 
--- The messages of ranges of hybrid times: 16 bytes of timestamp and 16 of hash each, a row per range.
--- At most `count_max` in all: the range in which these are reached is the last.
+-- Returns the messages of ranges of hybrid times: 16 bytes of timestamp and 16 of hash each, a row
+-- per range. At most `count_max` in all: the range that reaches this number is the last.
 CREATE OR REPLACE FUNCTION warren.entries(
     of_vault uuid, starts bytea[], ends bytea[], count_max bigint
 ) RETURNS TABLE (list bytea)
@@ -231,7 +233,7 @@ BEGIN
 END
 $$;
 
--- For operators. The tables' bytes are those of all vaults on this server.
+-- Returns the status for operators. The tables' bytes are those of all vaults on this server.
 CREATE OR REPLACE FUNCTION warren.status(of_vault uuid) RETURNS TABLE (
     newest bigint, held bigint, held_bytes bigint, lanes bigint[],
     devices_count bigint, database text, version text, tables_bytes bigint
@@ -248,8 +250,8 @@ BEGIN
 END
 $$;
 
--- The recorded row, the same from the messages' recorded hashes, and how many windows differ: all
--- of one moment.
+-- Returns the recorded row, the same from the messages' recorded hashes, and the windows that
+-- differ: all of one moment.
 CREATE OR REPLACE FUNCTION warren.verify(of_vault uuid) RETURNS TABLE (
     newest bigint, held bigint, held_bytes bigint, lanes bigint[],
     true_newest bigint, true_held bigint, true_bytes bigint, true_lanes bigint[],
@@ -279,7 +281,7 @@ BEGIN
 END
 $$;
 
--- Messages after a timestamp in order of time, with all that is recorded of them.
+-- Returns messages after a timestamp in order of time, with all their recorded values.
 CREATE OR REPLACE FUNCTION warren.scan(
     of_vault uuid, after_stamp bytea, count_max integer, bytes_max bigint
 ) RETURNS TABLE (stamps bytea[], highs bigint[], lows bigint[], sizes integer[], contents bytea[])
@@ -306,7 +308,7 @@ BEGIN
 END
 $$;
 
--- Of this schema.
+-- Returns the version of this schema.
 CREATE OR REPLACE FUNCTION warren.version() RETURNS integer
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -314,10 +316,10 @@ BEGIN
 END
 $$;
 
--- How functions run that are called from outside: with the rights of the tables' owner, so that
--- Warren's own role needs none on them; with names that nobody can shadow; and with one plan that
--- goes through the primary keys, whatever PostgreSQL believes about tables that it has not yet
--- looked at.
+-- Settings of the functions that are called from outside: they run with the rights of the tables'
+-- owner, so that Warren's own role needs none on the tables; with names that cannot be shadowed;
+-- and with one plan that uses the primary keys, whatever PostgreSQL assumes about tables that it
+-- has not analyzed yet.
 DO $$
 DECLARE
     f regprocedure;

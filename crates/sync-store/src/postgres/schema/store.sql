@@ -1,26 +1,26 @@
--- Vaults in PostgreSQL: what changes them.
+-- Vaults in PostgreSQL: functions that change them.
 --
--- A function that starts with `of_vault uuid` is called from outside, one call a transaction; the
--- others are called from here. Whatever locks rows takes them in this order: the gateway's state,
--- messages by timestamp, windows by id, the vault's summary, the device. So nobody waits in a
--- circle.
+-- A function whose first parameter is `of_vault uuid` is called from outside, one call per
+-- transaction; the others are called from here. All functions lock rows in this order: the
+-- gateway's state, messages by timestamp, windows by id, the vault's summary, the device. So there
+-- are no deadlocks.
 
--- The window of a timestamp: its upper 18 of 48 bits of milliseconds.
+-- Returns the window of a timestamp: its upper 18 of 48 bits of milliseconds.
 CREATE OR REPLACE FUNCTION warren.window_of(stamp bytea) RETURNS integer
 LANGUAGE sql IMMUTABLE AS $$
     SELECT (get_byte(stamp, 0) << 10) | (get_byte(stamp, 1) << 2) | (get_byte(stamp, 2) >> 6)
 $$;
 
--- The upper and the lower quarter of half a hash.
+-- Return the upper and the lower quarter of half a hash.
 CREATE OR REPLACE FUNCTION warren.upper_lane(half bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS 'SELECT (half >> 32) & 4294967295';
 CREATE OR REPLACE FUNCTION warren.lower_lane(half bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS 'SELECT half & 4294967295';
 
--- Stores what is new. Arrays are in order of timestamp, each timestamp once.
+-- Stores the new messages. Arrays must be in order of timestamp, each timestamp once.
 --
--- Messages and windows are inserted without holding the vault's row. That row comes last and gives
--- the sequence numbers; who has it keeps it until the commit, so numbers are without gaps and
+-- Messages and windows are inserted without a lock on the vault's row. That row comes last and
+-- provides the sequence numbers; its lock is held until the commit, so numbers have no gaps and
 -- become visible in their order.
 CREATE OR REPLACE FUNCTION warren.store(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
@@ -83,8 +83,8 @@ BEGIN
 END
 $$;
 
--- Inserts the messages that are new: their timestamps in order, 16 bytes each, and what they add
--- to the windows.
+-- Inserts the new messages. Returns their timestamps in order, 16 bytes each, and the sums that
+-- they add to the windows.
 CREATE OR REPLACE FUNCTION warren.insert_new(
     for_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
     contents bytea[], OUT arrived bytea, OUT added warren.fingerprint_window[],
@@ -137,8 +137,8 @@ BEGIN
 END
 $$;
 
--- Adds what `insert_new` inserted, a message at least, to windows and summary, and gives it its
--- sequence numbers.
+-- Adds the messages that `insert_new` inserted, at least one, to windows and summary, and assigns
+-- their sequence numbers.
 CREATE OR REPLACE FUNCTION warren.assign_sequence(
     for_vault uuid, arrived bytea, added warren.fingerprint_window[], added_bytes bigint
 ) RETURNS warren.vault_summary
@@ -188,7 +188,7 @@ $$;
 CREATE OR REPLACE FUNCTION warren.lanes_of(vault warren.vault_summary) RETURNS bigint[]
 LANGUAGE sql IMMUTABLE AS 'SELECT ARRAY[vault.lane0, vault.lane1, vault.lane2, vault.lane3]';
 
--- The vault's row as it is recorded; zeros for one that holds nothing yet.
+-- Returns the recorded row of the vault; zeros for one that has no messages yet.
 CREATE OR REPLACE FUNCTION warren.recorded_summary(for_vault uuid) RETURNS warren.vault_summary
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -202,8 +202,8 @@ BEGIN
 END
 $$;
 
--- Waits until nobody adds to the vault's windows any more, and keeps everybody from it until the
--- commit. Locks of rows would not do: those that do not exist yet cannot be locked.
+-- Waits until no other transaction adds to the vault's windows, and blocks all others from it until
+-- the commit. Row locks would not suffice: missing rows cannot be locked.
 CREATE OR REPLACE FUNCTION warren.lock_vault(for_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -211,7 +211,7 @@ BEGIN
 END
 $$;
 
--- The same of those who add, who do not keep each other out.
+-- Takes the same lock for a transaction that adds. Such transactions do not block each other.
 CREATE OR REPLACE FUNCTION warren.share_vault(for_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -219,7 +219,7 @@ BEGIN
 END
 $$;
 
--- Makes windows and the vault's row anew from the messages' recorded hashes and sizes.
+-- Rebuilds windows and the vault's row from the messages' recorded hashes and sizes.
 CREATE OR REPLACE FUNCTION warren.rebuild(of_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -243,7 +243,7 @@ BEGIN
 END
 $$;
 
--- What the windows should be.
+-- Returns the windows computed from the messages.
 CREATE OR REPLACE FUNCTION warren.sums_of(for_vault uuid) RETURNS TABLE (
     window_id integer, messages_count bigint, messages_bytes bigint,
     lane0 bigint, lane1 bigint, lane2 bigint, lane3 bigint
@@ -255,7 +255,7 @@ LANGUAGE sql STABLE AS $$
     FROM warren.message AS m WHERE m.vault_id = for_vault GROUP BY 1
 $$;
 
--- Puts right what `scan` found: gives messages the hash of their content, drops those whose
+-- Corrects the messages that `scan` found: sets the hash of their content, deletes those whose
 -- content is lost, so that the devices send them again, and rebuilds.
 CREATE OR REPLACE FUNCTION warren.rehash(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[], lost bytea[]
@@ -271,8 +271,8 @@ BEGIN
 END
 $$;
 
--- Gives messages other contents, all or none; arrays as of `store`, and the hashes that the
--- messages are taken to have.
+-- Replaces the contents of messages, all or none. Arrays are as for `store`, followed by the hashes
+-- that the messages must have.
 CREATE OR REPLACE FUNCTION warren.erase(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
     contents bytea[], old_highs bigint[], old_lows bigint[], bytes_max bigint
@@ -340,7 +340,7 @@ BEGIN
 END
 $$;
 
--- Removes all that the vault has.
+-- Removes all rows of the vault.
 CREATE OR REPLACE FUNCTION warren.remove_vault(of_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -378,8 +378,9 @@ BEGIN
 END
 $$;
 
--- Warren itself only inserts, and clears whole vaults. Who changes messages by hand leaves vaults
--- that know it.
+-- Marks vaults as stale whose messages were changed by hand. Warren itself only inserts messages,
+-- deletes those of whole vaults, and updates or deletes them in `erase` and `rehash`, which then
+-- correct the summary.
 CREATE OR REPLACE FUNCTION warren.mark_stale() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,7 +1,7 @@
 -- Vaults in PostgreSQL, 14 or later: the tables (docs/reference/formats/10-postgres.md).
 --
--- `vault_id` comes first in every key, so that every statement stays on one machine where the
--- tables are spread over several.
+-- `vault_id` comes first in every key, so that every statement stays on one machine if the tables
+-- are spread over several.
 
 CREATE SCHEMA IF NOT EXISTS warren;
 
@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS warren.message (
     PRIMARY KEY (vault_id, timestamp) INCLUDE (hash_high, hash_low)
 );
 
--- The 32-bit quarters of the hashes are summed on their own, without a carry: then adding needs no
+-- The 32-bit quarters of the hashes are summed separately, without a carry: so adding needs no
 -- arithmetic that PostgreSQL lacks, and 2^31 messages fit.
 CREATE TABLE IF NOT EXISTS warren.fingerprint_window (
     vault_id uuid NOT NULL,
@@ -33,8 +33,8 @@ CREATE TABLE IF NOT EXISTS warren.fingerprint_window (
     PRIMARY KEY (vault_id, window_id)
 ) WITH (fillfactor = 70);
 
--- Changed by every request that stores: room for its versions within the page. Stale when somebody
--- changed messages by hand.
+-- Every request that stores messages changes the vault's row, so the fill factor leaves space for
+-- its versions within the page. The row is stale after messages were changed by hand.
 CREATE TABLE IF NOT EXISTS warren.vault_summary (
     vault_id uuid PRIMARY KEY,
     last_seq bigint NOT NULL,
@@ -47,8 +47,8 @@ CREATE TABLE IF NOT EXISTS warren.vault_summary (
     stale boolean NOT NULL
 ) WITH (fillfactor = 50);
 
--- The timestamps of the messages with the sequence numbers last_seq - messages_count + 1 …
--- last_seq, 16 bytes each, in order.
+-- A row has the timestamps of the messages with the sequence numbers last_seq - messages_count + 1
+-- … last_seq, 16 bytes each, in order.
 CREATE TABLE IF NOT EXISTS warren.sequence_block (
     vault_id uuid NOT NULL,
     last_seq bigint NOT NULL,
@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS warren.device (
     PRIMARY KEY (vault_id, id)
 ) WITH (fillfactor = 70);
 
--- What a gateway keeps: its state, and blobs in chunks.
+-- A gateway's data: its state, and blobs in chunks.
 CREATE TABLE IF NOT EXISTS warren.gateway_state (
     vault_id uuid PRIMARY KEY,
     version bigint NOT NULL,
@@ -85,7 +85,7 @@ CREATE TABLE IF NOT EXISTS warren.blob_chunk (
     PRIMARY KEY (vault_id, blob_id, chunk_number)
 );
 
--- Sealed contents do not get smaller, and a part of the list is read without the rest of it.
+-- Sealed contents cannot be compressed, and a part of the list is read without the rest of it.
 ALTER TABLE warren.message ALTER content SET STORAGE EXTERNAL;
 ALTER TABLE warren.gateway_state ALTER content SET STORAGE EXTERNAL;
 ALTER TABLE warren.blob_chunk ALTER content SET STORAGE EXTERNAL;

@@ -1,4 +1,4 @@
-/** How the file stands: for the tabs, and for the decision when to sync. */
+/** Reads the file's status, for the tabs and for the decision when to sync. */
 import type { ReplicaFile } from "./replica-file.js";
 import { toServerLoss } from "../../shared/wire-json.js";
 import type { VisibilityOverrideKindJson } from "../../shared/json-types.js";
@@ -19,7 +19,7 @@ export interface ReplicaFileStatus {
   readonly syncState: LocalSyncState;
 }
 
-/** Visibility overrides of deleted rows. */
+/** The kinds of visibility overrides that concern deleted rows. */
 const DELETED_KINDS: ReadonlySet<VisibilityOverrideKindJson> = new Set([
   "resurrected",
   "dangling_reference",
@@ -28,7 +28,7 @@ const DELETED_KINDS: ReadonlySet<VisibilityOverrideKindJson> = new Set([
 export function readStatus(file: ReplicaFile): ReplicaFileStatus {
   const { e2ee: endToEndEncrypted, remote, ...status } = file.status();
   const unsentCount = status.unsent_count + status.pending_count;
-  // What was written to a table since its schema changed is only found by a sync.
+  // Writes to a table since its schema changed are found only by a sync.
   const unsyncedCount = unsentCount + status.uncaptured_tables.length;
   const hidden = status.visibility_overrides.filter(({ kind }) => !DELETED_KINDS.has(kind));
   const hiddenRowsCount = hidden.length;

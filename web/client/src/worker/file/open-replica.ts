@@ -1,7 +1,7 @@
 /**
- * Opens a database's file, or a database in memory where this browser keeps no files.
+ * Opens a database's file, or a database in memory if this browser keeps no files.
  *
- * Invariant: what is in memory has a warning that says why.
+ * Invariant: a database in memory has a warning that says why.
  */
 import type { FileKey } from "../../api.js";
 import { toWarrenError } from "../../shared/errors.js";
@@ -23,10 +23,12 @@ const NO_LOCKS =
 
 export interface OpenReplicaOptions {
   readonly name: string;
-  /** Without locks, tabs cannot share a file. */
+  /** Whether the browser has locks: without them, tabs cannot share a file. */
   readonly hasLocks: boolean;
   readonly clock: TimeSource;
-  /** What opens the file: asked before each try, for it may change meanwhile. */
+  /**
+   * Returns the key of the file. Called before each try, since the key may change between tries.
+   */
   key(): FileKey | undefined;
 }
 
@@ -36,7 +38,10 @@ export interface OpenedReplica {
   readonly warning?: string;
 }
 
-/** Waits while another worker has the file, until the signal or for a while. */
+/**
+ * Opens the file, or a database in memory. While another worker has the file, it waits, until the
+ * signal or for a limited time.
+ */
 export async function openReplicaOrMemory(
   engine: EngineModule,
   options: OpenReplicaOptions,

@@ -1,15 +1,18 @@
 /**
- * Whether there is room left. SQLite's files fail to be written without saying why, and what the
- * browser estimates is not what it allows, so it is tried.
+ * Finds out whether there is free space. SQLite's files fail to be written without saying why, and
+ * the browser's estimate is not what it really allows, so this writes a probe.
  */
 import type { ErrorInfo } from "../../api.js";
 import { toErrorInfo } from "../../shared/errors.js";
 
-/** About what a transaction needs at least: some pages, and the journal's. */
+/** About the least that a transaction needs: some pages, and those of the journal. */
 const PROBE_BYTES = 1 << 20;
 const PROBE = "warren-probe";
 
-/** What is told of a failure; if the file system refused it, whether for want of room. */
+/**
+ * Returns the error to report; if the file system refused a write, whether the reason is lack of
+ * space.
+ */
 export async function explainStorageError(thrown: unknown): Promise<ErrorInfo> {
   const info = toErrorInfo(thrown);
   if (info.code !== "storage_failed" || (await hasFreeSpace())) {
@@ -18,7 +21,7 @@ export async function explainStorageError(thrown: unknown): Promise<ErrorInfo> {
   return { code: "disk_full", message: "no space left for this page's files" };
 }
 
-/** Also where it cannot be found out. */
+/** Whether a probe can be written; also true if that cannot be found out. */
 async function hasFreeSpace(): Promise<boolean> {
   try {
     const folder = await navigator.storage.getDirectory();

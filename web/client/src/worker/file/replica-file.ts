@@ -1,5 +1,5 @@
 /**
- * The open file: the wasm module's replica with this package's types, and nothing left behind in
+ * The open file: the wasm module's replica with this package's types. It leaves nothing behind in
  * the module's memory.
  */
 import type {
@@ -44,9 +44,9 @@ type ForwardedMethods = Pick<
   | "export" | "import" | "isEncrypted" | "hasKey" | "rekey" | "close"
 >;
 
-/** Whom to register. */
+/** The account and the device to register. */
 export interface RegistrationParams extends SignInOptions {
-  /** Whether the account was just made. */
+  /** Whether the account was just created. */
   readonly isNew: boolean;
 }
 
@@ -67,7 +67,7 @@ export interface ReplicaFile extends ForwardedMethods {
   conflicts(): Conflict[];
 }
 
-/** Requests that are not a sync end by the transport's own time-out. */
+/** A signal that never aborts: requests that are not a sync end by the transport's own time-out. */
 const never = new AbortController().signal;
 
 export async function openReplicaFile(

@@ -1,11 +1,11 @@
-/** The calls about accounts and devices: JSON over HTTP, Format 3. */
+/** The API calls for accounts and devices: JSON over HTTP, Format 3. */
 import { WarrenError, type DeviceInfo, type ChangePasswordOptions } from "../../api.js";
 import { toErrorCode } from "../../shared/errors.js";
 import type { DeviceJson } from "../../shared/json-types.js";
 import { toDevice } from "../../shared/wire-json.js";
 import { reaching } from "./origins.js";
 
-/** A password hash waits for its turn on the server, for 20 s at most. */
+/** The request time-out: a password hash waits on the server for up to 20 s. */
 const REQUEST_MS_MAX = 60_000;
 
 export interface ServerAccess {
@@ -34,7 +34,7 @@ export async function changePassword(
 ): Promise<void> {
   const { login, password, newPassword, revokeOthers = false } = change;
   const body = { login, password, new_password: newPassword, revoke_others: revokeOthers };
-  // The device that asks is the one that stays.
+  // The server keeps the device that sends this request.
   await callApi(remote, { method: "PUT", path: "/v1/accounts/password", body });
 }
 
@@ -80,7 +80,7 @@ async function fetchOrUnreachable(url: string, init: RequestInit): Promise<Respo
   }
 }
 
-/** Format 4. */
+/** Parses an error response (Format 4). */
 async function toApiError(answer: Response): Promise<WarrenError> {
   try {
     const { error } = (await answer.json()) as { error: { code: string; message: string } };

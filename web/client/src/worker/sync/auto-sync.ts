@@ -1,8 +1,8 @@
 /**
- * Syncs that nobody asked for: after a pause, or at once.
+ * Runs automatic syncs: after a pause, or at once.
  *
  * Invariants:
- * - One at a time; what is wanted while it runs is one more after it.
+ * - One sync runs at a time; requests during a sync cause one more after it.
  * - There is one timer at most: a later {@link AutoSync.schedule} replaces an earlier one.
  * - Nothing begins before {@link AutoSync.enable}, without an account, or after the end.
  */
@@ -10,7 +10,7 @@ import type { TimeSource } from "../../shared/time-source.js";
 
 export interface AutoSyncDeps {
   readonly clock: TimeSource;
-  /** Aborted when nothing is to begin any more. */
+  /** Aborted when no more syncs may begin. */
   readonly stopped: AbortSignal;
   hasAccount(): boolean;
   sync(): Promise<unknown>;
@@ -44,7 +44,7 @@ export class AutoSync {
     this.#cancelTimer();
   }
 
-  /** Syncs, and again if that was wanted meanwhile. It never rejects. */
+  /** Syncs, and again if another sync was requested in the meantime. It never rejects. */
   async run(): Promise<void> {
     this.#cancelTimer();
     this.#isWanted = true;
@@ -58,7 +58,7 @@ export class AutoSync {
         await this.#deps.sync();
       }
     } catch {
-      // It is in the state, and the next try is scheduled if there is to be one.
+      // The scheduler has recorded the error, and scheduled the next try if there is one.
     } finally {
       this.#isRunning = false;
       this.#isWanted = false;

@@ -1,18 +1,18 @@
 /**
- * Servers of another origin than the page's: a browser hides from a page whether such a server is
- * away, or there and without a word that this page may ask it.
+ * Distinguishes two failures of servers in another origin: the browser hides from a page whether
+ * such a server is away, or runs without allowing requests from this page.
  *
- * A request whose answer the page does not get to see goes through in the second case alone, so it
- * is made, and its success is what tells the two apart.
+ * A request whose answer the page cannot see succeeds in the second case only, so one is sent, and
+ * its success tells the two apart.
  */
 import { WarrenError } from "../../api.js";
 import { toErrorInfo } from "../../shared/errors.js";
 
-/** Any address will do. */
+/** The path of the probe; any address works. */
 const PROBED_PATH = "/healthz";
 const PROBE_MS_MAX = 5_000;
 
-/** Waits for `work`; where it found nobody at the server, finds out why. */
+/** Waits for `work`; if that cannot reach the server, finds out why. */
 export async function reaching<T>(server: string | undefined, work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -1,9 +1,9 @@
 /**
- * Listens to the server's events, and again, with growing pauses, whenever that ends.
+ * Listens to the server's events, and again, with growing pauses, whenever the stream ends.
  *
  * Invariants:
  * - There is one event stream at most.
- * - A refusal that no other try can mend ends the listening, until it is started again.
+ * - A refusal that no retry can change ends the listening, until it is started again.
  */
 import { toErrorInfo } from "../../shared/errors.js";
 import { backoffMs, sleep, type TimeSource } from "../../shared/time-source.js";
@@ -11,14 +11,14 @@ import { isTransient } from "./sync-state.js";
 
 export interface ServerListenerDeps {
   readonly clock: TimeSource;
-  /** Aborted when nothing is to be heard any more. */
+  /** Aborted when the listening must end. */
   readonly stopped: AbortSignal;
   hasAccount(): boolean;
-  /** Ends when the server does not speak any more. */
+  /** Listens to one stream; ends when the server ends it. */
   listen(onState: () => void, signal: AbortSignal): Promise<void>;
-  /** The server has something new. */
+  /** Called when the server has something new. */
   serverChanged(): void;
-  /** The server refuses; why, the next sync is told as well. */
+  /** Called when the server refuses; the next sync gets the reason as well. */
   refused(): void;
 }
 
@@ -30,7 +30,7 @@ export class ServerListener {
     this.#deps = deps;
   }
 
-  /** Begins to listen, unless it does. */
+  /** Begins to listen, unless it already does. */
   start(): void {
     const { stopped } = this.#deps;
     if (this.#listening !== undefined || stopped.aborted) {

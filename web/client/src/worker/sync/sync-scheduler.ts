@@ -1,14 +1,15 @@
 /**
- * When to sync, and how it stands: by itself after changes here and there, when the network is
- * back, after a sign-in; with growing pauses while the server is away; and when somebody asks.
+ * Decides when to sync, and keeps the state of the sync. Syncs are automatic after changes here
+ * and on the server, when the network is back, and after a sign-in; with growing pauses while the
+ * server is away; and on request.
  *
  * Invariants:
- * - One sync at a time; what asks meanwhile gets one that began after it asked.
- * - A refusal that only somebody can change stops the trying, until somebody asks or signs in.
- * - What needs the file without a sync interrupts it; it goes on after that from where it was.
+ * - One sync runs at a time; a request during a sync gets one that begins after the request.
+ * - A refusal that only a person can change stops the retries, until a request or a sign-in.
+ * - Work that needs the file without a sync interrupts it; the sync then resumes where it was.
  *
- * Not here: the timer → `auto-sync.ts`. The server's events → `server-listener.ts`. What the state
- * is called → `sync-state.ts`.
+ * Not here: the timer → `auto-sync.ts`. The server's events → `server-listener.ts`. The names of
+ * the states → `sync-state.ts`.
  */
 import { WarrenError, type SyncProgress, type SyncReport, type SyncState } from "../../api.js";
 import { toErrorInfo } from "../../shared/errors.js";
@@ -24,7 +25,9 @@ import {
   type SyncFailure,
 } from "./sync-state.js";
 
-/** Changes that come one after the other go together. */
+/**
+ * The pause before a sync after a change, so that changes in quick succession are sent together.
+ */
 export const DEBOUNCE_MS = 150;
 const NETWORK_CALLS_WAITING_MAX = 1_000;
 
@@ -33,11 +36,11 @@ type SyncProgressListener = (progress: SyncProgress) => void;
 export interface SyncSchedulerDeps {
   readonly clock: TimeSource;
   sync(onProgress: SyncProgressListener, signal: AbortSignal): Promise<SyncReport>;
-  /** Ends when the server does not speak any more. */
+  /** Listens to one stream of events; ends when the server ends it. */
   listen(onState: () => void, signal: AbortSignal): Promise<void>;
   standing(): LocalSyncState;
   setState(state: SyncState): void;
-  /** A sync is over. */
+  /** Called when a sync has ended. */
   synced(): void;
 }
 
@@ -49,7 +52,7 @@ export class SyncScheduler {
   readonly #listener: ServerListener;
   #running: RunningSync | undefined;
   #failure: SyncFailure | undefined;
-  /** Since a sync last ended well, or somebody did something. */
+  /** The number of failures since the last successful sync, or the last action of the user. */
   #failuresCount = 0;
 
   constructor(deps: SyncSchedulerDeps) {
@@ -77,7 +80,7 @@ export class SyncScheduler {
     });
   }
 
-  /** Begins to sync by itself, unless that is not wanted. */
+  /** Starts the automatic syncs, unless they are turned off. */
   start(isAuto: boolean): void {
     const isNew = isAuto && !this.#autoSync.isEnabled;
     if (isNew) {
@@ -90,7 +93,7 @@ export class SyncScheduler {
     }
   }
 
-  /** One sync, however often it has to give way. */
+  /** Runs one sync, however often it has to yield. */
   async sync(onProgress: SyncProgressListener, signal: AbortSignal): Promise<SyncReport> {
     const stopped = this.#stopped.signal;
     for (;;) {
@@ -125,7 +128,7 @@ export class SyncScheduler {
     }
   }
 
-  /** Something changed here. */
+  /** Called after a change in this file. */
   changed(): void {
     this.#tell();
     const { hasAccount, unsyncedCount } = this.#deps.standing();
@@ -141,7 +144,7 @@ export class SyncScheduler {
     }
   }
 
-  /** There is an account now, or another, or what was in the way is not any more. */
+  /** Syncs again: there is an account now, or another one, or an obstacle is gone. */
   resume(): void {
     this.#failuresCount = 0;
     this.#failure = undefined;
@@ -156,7 +159,7 @@ export class SyncScheduler {
     this.#tell();
   }
 
-  /** Runs what is not to be beside a sync. */
+  /** Runs work that must not overlap a sync. */
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
     const free = await this.#network.acquire();
     try {
@@ -167,13 +170,13 @@ export class SyncScheduler {
     }
   }
 
-  /** The same, but does not wait for the running one to end. */
+  /** Runs work like {@link exclusively}, but interrupts the running sync instead of waiting. */
   preemptSync<T>(work: () => Promise<T>): Promise<T> {
     this.#running?.yielding.abort();
     return this.exclusively(work);
   }
 
-  /** Ends all, and waits until it has. */
+  /** Ends everything, and waits until it has ended. */
   async stop(): Promise<void> {
     this.#autoSync.cancel();
     this.#stopped.abort();
@@ -203,7 +206,7 @@ export class SyncScheduler {
     }
   }
 
-  /** Whether nothing is in the way that only somebody can change. */
+  /** Whether the last failure, if any, is one that a retry can get past. */
   #mayTry(): boolean {
     return this.#failure === undefined || this.#failure.isTransient;
   }

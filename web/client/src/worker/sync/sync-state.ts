@@ -1,36 +1,36 @@
 /**
- * What is told of syncing: a function of what the file says, the sync that runs, and the last
+ * Derives the published state of the sync from the file's status, the running sync, and the last
  * failure.
  */
 import type { ErrorCode, ErrorInfo, SyncProgress, SyncState } from "../../api.js";
 
-/** What the file says of itself. */
+/** The part of the file's status on which the sync depends. */
 export interface LocalSyncState {
   readonly hasAccount: boolean;
-  /** Changes that are to be sent, and tables whose changes only a sync finds. */
+  /** The number of changes to send, and of tables whose changes only a sync finds. */
   readonly unsyncedCount: number;
-  /** Whether both sides held the same set when they last spoke. */
+  /** Whether both sides held the same set of changes at the last sync. */
   readonly inSync: boolean;
 }
 
 /** Why the last sync failed. */
 export interface SyncFailure {
-  /** Whether another try may mend it. */
+  /** Whether another try may succeed. */
   readonly isTransient: boolean;
   readonly error: ErrorInfo;
   readonly retryMs: number;
 }
 
-/** A sync that runs, and how far it is. */
+/** A running sync, and its progress. */
 export interface RunningSync {
-  /** Aborted where the sync has to give way; it goes on after that. */
+  /** Aborted if the sync has to yield; it resumes later. */
   readonly yielding: AbortController;
   progress: SyncProgress | undefined;
 }
 
 /**
- * What another try may mend, without anybody doing anything. Not `disk_full`: to free space on this
- * device is up to its user, who has to be told.
+ * The codes of failures that another try may get past, without any action by the user. `disk_full`
+ * is not one: only the user can free space on this device, and must be informed.
  */
 const TRANSIENT_CODES: ReadonlySet<ErrorCode> = new Set([
   "busy",

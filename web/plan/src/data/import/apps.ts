@@ -1,24 +1,24 @@
 /**
- * The exports of other apps, recognised by the names of their columns.
+ * Recognizes the exports of other apps by the names of their columns.
  *
- * Each is made into a table whose columns mean what they mean anywhere; what an app writes for
- * "nothing" (a priority of 0, say) becomes empty, so that no note repeats it.
+ * Each export becomes a table with the usual meanings of columns. A value that an app writes for
+ * "nothing" (such as a priority of 0) becomes empty, so that no note repeats it.
  */
 import { nameKey, type ColumnMeaning } from "./columns.js";
 import { dayIn } from "./zone.js";
 
-/** One field of a row, by its column's name as {@link nameKey} has it. */
+/** Reads one field of a row; columns are named by their {@link nameKey}. */
 export type CellReader = (name: string) => string;
 
 export interface AppFormat {
   readonly app: string;
-  /** It is this app's export if all of these are there. */
+  /** The columns by which the export is recognized: it must have all of them. */
   readonly recognisedBy: readonly string[];
-  /** Where it differs from what the names mean elsewhere. */
+  /** Meanings of columns that differ from the usual meaning of their names. */
   readonly meanings: Readonly<Record<string, ColumnMeaning>>;
-  /** Fields that are to be read differently, by their column. */
+  /** Conversions of fields, by column. */
   readonly rewrite: Readonly<Record<string, (value: string, cell: CellReader) => string>>;
-  /** The columns that say which item another one is a part of. */
+  /** The columns that link an item to the item that it is a part of. */
   readonly parent?: { readonly id: string; readonly parentId: string };
 }
 
@@ -44,7 +44,7 @@ const TODOIST: AppFormat = {
     "duration unit": "none",
   },
   rewrite: {
-    // The lowest is what every task has.
+    // The lowest priority is the default, which every task has.
     priority: blank("4"),
     duration: (value, cell) =>
       blank("", "none")(value) && `${value} ${cell("duration unit")}`.trim(),
@@ -64,7 +64,7 @@ const TICKTICK_PRIORITY: Readonly<Record<string, string>> = {
   "5": "high",
 };
 
-/** TickTick tells moments; an item's day is the one that the moment has in its own zone. */
+/** Reads a time of TickTick; an item's day is the day of that time in the item's own time zone. */
 function tickTickDay(value: string, cell: CellReader): string {
   return dayIn(value, cell("timezone"), cell("is all day").trim().toLowerCase() === "true");
 }
@@ -105,7 +105,7 @@ const ASANA: AppFormat = {
   rewrite: {},
 };
 
-/** Microsoft To Do has no export of its own; its tasks leave through Outlook's. */
+/** Microsoft To Do has no export of its own; tasks are exported through Outlook. */
 const TO_DO: AppFormat = {
   app: "Microsoft To Do",
   recognisedBy: ["subject", "due date", "date completed", "% complete"],

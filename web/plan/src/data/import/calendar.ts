@@ -1,8 +1,10 @@
 /**
- * iCalendar (RFC 5545): its to-dos as a table. Events and what else a calendar holds are counted.
+ * Reads the to-dos of an iCalendar file (RFC 5545) as a table. Events and other entries are only
+ * counted.
  *
- * Lines are unfolded, texts unescaped, parameters read as far as they matter: of a time its day on
- * this device, or in the zone that it names, where the text itself has the day.
+ * Lines are unfolded, texts unescaped, and parameters read as far as they matter. A UTC time
+ * becomes its day on this device; a time in a zone that the file names keeps the day that is
+ * written.
  */
 import { columnsOf, nameKey, type ColumnMeaning } from "./columns.js";
 import { isBlank, RecordCounts, type ImportTable, type TableRow } from "./table.js";
@@ -22,7 +24,7 @@ interface CalendarToDo {
   readonly properties: CalendarProperty[];
 }
 
-/** What to-dos say, in the order of the columns. Other properties are for programs. */
+/** The properties of to-dos, in the order of the columns. Other properties are for programs. */
 const COLUMNS: readonly (readonly [string, string, ColumnMeaning])[] = [
   ["SUMMARY", "Title", "title"],
   ["DESCRIPTION", "Note", "note"],
@@ -88,14 +90,14 @@ interface CalendarContent {
   readonly others: number;
 }
 
-/** Parts of a calendar that stand for something of its own. */
+/** The components of a calendar, apart from to-dos, that count as entries. */
 const ENTRIES: ReadonlySet<string> = new Set(["VEVENT", "VJOURNAL", "VFREEBUSY"]);
 
 function readCalendar(text: string): CalendarContent {
   const toDos: CalendarToDo[] = [];
   let listName = "";
   let others = 0;
-  /** The parts that are open, the innermost last. */
+  /** The components that are open, the innermost last. */
   const open: string[] = [];
   for (const { line, content } of unfold(text)) {
     const property = readProperty(content);
@@ -107,7 +109,7 @@ function readCalendar(text: string): CalendarContent {
       if (part === "VTODO") toDos.push({ line, properties: [] });
       if (ENTRIES.has(part)) others += 1;
     } else if (name === "END") {
-      // What was left open inside ends with it.
+      // Components that were left open inside end with it.
       const at = open.lastIndexOf(value.toUpperCase());
       if (at >= 0) open.length = at;
     } else if (name === "X-WR-CALNAME" && !open.includes("VTODO")) {
@@ -119,7 +121,7 @@ function readCalendar(text: string): CalendarContent {
   return { toDos, listName, others };
 }
 
-/** Lines with what was folded put back, and where they begin. */
+/** Joins folded lines, and keeps the number of the line where each begins. */
 function unfold(text: string): { readonly line: number; readonly content: string }[] {
   const lines: { line: number; content: string }[] = [];
   text.split(/\r\n|\n|\r/).forEach((content, index) => {
@@ -130,7 +132,7 @@ function unfold(text: string): { readonly line: number; readonly content: string
   return lines;
 }
 
-/** `NAME;PARAMETER=VALUE;PARAMETER="VALUE":TEXT` */
+/** Parses a line: `NAME;PARAMETER=VALUE;PARAMETER="VALUE":TEXT`. */
 function readProperty(content: string): CalendarProperty | undefined {
   const colon = valueStart(content);
   const [, name = "", parameters = ""] =
@@ -138,12 +140,12 @@ function readProperty(content: string): CalendarProperty | undefined {
   if (name === "") return undefined;
   const raw = content.slice(colon + 1);
   if (/^(DUE|DTSTART|COMPLETED)$/.test(name)) return { name, value: dayText(raw) };
-  // A sibling or a child is no item that this one is a part of.
+  // A sibling or a child is not an item that this item is a part of.
   if (name === "RELATED-TO" && /RELTYPE=(?!PARENT)/.test(parameters)) return undefined;
   return { name, value: unescape(raw) };
 }
 
-/** The colon before the value; those in quotes belong to parameters. */
+/** Returns the colon before the value; colons in quotes belong to parameters. */
 function valueStart(content: string): number {
   let isQuoted = false;
   for (let at = 0; at < content.length; at += 1) {
@@ -153,7 +155,10 @@ function valueStart(content: string): number {
   return -1;
 }
 
-/** `20270312` and `20270312T100000` are of their own zone; `20270312T100000Z` is of everywhere. */
+/**
+ * Reads a date. `20270312` and `20270312T100000` are local to their own zone; `20270312T100000Z`
+ * is a point in time.
+ */
 function dayText(raw: string): string {
   const parts = /^(\d{4})(\d{2})(\d{2})(?:T(\d{2})(\d{2})(\d{2})?(Z)?)?$/.exec(raw.trim());
   if (!parts) return raw;

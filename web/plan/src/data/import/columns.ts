@@ -1,21 +1,21 @@
 /**
- * What the columns of a table mean, as far as their names say it.
+ * Finds the meaning of a table's columns from their names.
  *
- * What has no place of its own in Plan is kept in the item's note (`detail`); only what is the
+ * Content that has no place of its own in Plan is kept in the item's note (`detail`); only the
  * other program's bookkeeping is left out.
  */
 import { fold } from "../fold.js";
 
-/** What a column can mean. Several can be `note`, `done`, `detail` or `none`. */
+/** The meanings of columns. Several columns can be `note`, `done`, `detail` or `none`. */
 export const MEANINGS = ["title", "note", "due", "list", "done", "detail", "none"] as const;
 export type ColumnMeaning = (typeof MEANINGS)[number];
 
-/** Those that one column alone can have. */
+/** The meanings that only one column can have. */
 const SINGLE: ReadonlySet<ColumnMeaning> = new Set(["title", "due", "list"]);
 
 export interface ImportColumn {
   readonly name: string;
-  /** What it is taken for until the user says otherwise. */
+  /** The column's meaning until the user changes it. */
   readonly meaning: ColumnMeaning;
 }
 
@@ -66,7 +66,7 @@ const meaningsByName: ReadonlyMap<string, ColumnMeaning> = new Map(
   ),
 );
 
-/** A column's name as it is compared: "Due_Date" and "due date" are one. */
+/** Returns a column's name in the form for comparison: "Due_Date" and "due date" are equal. */
 export function nameKey(name: string): string {
   return fold(name)
     .replace(/[\s_\-./]+/g, " ")
@@ -77,13 +77,16 @@ export function meaningOfName(name: string): ColumnMeaning | undefined {
   return meaningsByName.get(nameKey(name));
 }
 
-/** Whether a record holds the names of columns: one says where the title is, or two are known. */
+/** Whether a record holds the names of columns: one means the title, or two are known names. */
 export function isHeading(fields: readonly string[]): boolean {
   const meanings = fields.map(meaningOfName);
   return meanings.includes("title") || meanings.filter((meaning) => meaning).length > 1;
 }
 
-/** The columns that these names announce, with as few changes as make a title and no doubles. */
+/**
+ * Returns the columns for these names, with the fewest changes that give one title and no
+ * duplicates.
+ */
 export function columnsOf(
   names: readonly string[],
   meaningOf: (name: string) => ColumnMeaning | undefined = meaningOfName,
@@ -102,14 +105,14 @@ export function columnsOf(
   );
 }
 
-/** Notes are to be read: "DATE_LANG" becomes "Date lang", and "ID" stays. */
+/** Returns the name to show in notes: "DATE_LANG" becomes "Date lang", and "ID" stays. */
 function shownName(name: string, index: number): string {
   if (name === "") return `Column ${index + 1}`;
   if (!/^[A-Z_ ]{4,}$/.test(name)) return name;
   return `${name.slice(0, 1)}${name.slice(1).toLowerCase().replaceAll("_", " ")}`;
 }
 
-/** Gives a column another meaning; one that had it alone is kept in the note instead. */
+/** Gives a column another meaning; a column that loses its meaning to it is kept in the note. */
 export function withMeaning(
   meanings: readonly ColumnMeaning[],
   index: number,

@@ -1,10 +1,11 @@
 /**
- * Days as people and spreadsheets write them.
+ * Reads days as people and spreadsheets write them.
  *
- * - Which of `03/04/2027` is the month is decided once for a whole column: one day above 12
- *   settles it; else it is a guess, and said to be one.
- * - What is not surely a day is none. Nothing is made up: no year that is not there, no "tomorrow".
- * - Read are: `2027-03-12` (also with `/` or `.`, with a time after it, or as `20270312`),
+ * - Which part of `03/04/2027` is the month is decided once for a whole column: one day above 12
+ *   settles it; otherwise the order is a guess, and reported as one.
+ * - A text that is not certainly a day is not read as one. Nothing is invented: no missing year,
+ *   no "tomorrow".
+ * - Formats: `2027-03-12` (also with `/` or `.`, with a time after it, or as `20270312`),
  *   `12.03.2027`, `12/3/27`, `12 March 2027`, `Fri, Mar 12th, 2027`, and Excel's serial numbers.
  */
 import { addDays, dayFrom, type Day } from "../dates.js";
@@ -15,20 +16,22 @@ export type DayOrder = "dayFirst" | "monthFirst";
 
 export interface DayCell {
   readonly day: Day;
-  /** A time of day stands beside it, which is not midnight. */
+  /** Whether the text also has a time of day, other than midnight. */
   readonly hasTime: boolean;
 }
 
 export interface DayColumn {
-  /** By row; `undefined` for what is no day, an empty text among it. */
+  /** The days by row; `undefined` for an empty text or one that is not a day. */
   readonly days: readonly (DayCell | undefined)[];
   readonly order: DayOrder;
-  /** A text that is another day in the other order, where nothing in the column settles it. */
+  /**
+   * A text that is a different day in the other order, if nothing in the column settles the order.
+   */
   readonly doubtful: string | undefined;
 }
 
 export interface DayOptions {
-  /** Of the user: names of months, and the order where nothing else settles it. */
+  /** The user's locale: for names of months, and for the order if nothing else settles it. */
   readonly locale: string;
   /** The order that the user chose. */
   readonly order?: DayOrder | undefined;
@@ -57,7 +60,7 @@ export function readDays(texts: readonly string[], options: DayOptions): DayColu
   };
 }
 
-/** How days are written where this language is spoken. */
+/** Returns the order in which this locale writes days and months. */
 export function orderOf(locale: string): DayOrder {
   const parts = new Intl.DateTimeFormat(locale).formatToParts(0).map(({ type }) => type);
   return parts.indexOf("day") < parts.indexOf("month") ? "dayFirst" : "monthFirst";
@@ -81,10 +84,10 @@ function settle(reading: DateReading, order: DayOrder): DayCell | undefined {
   return day === undefined ? undefined : { day, hasTime };
 }
 
-/** Longer texts are sentences. */
+/** The maximum length of a date; longer texts are sentences. */
 const LENGTH_MAX = 60;
 
-/** Hours and minutes, with what may stand around them: "T10:00:00Z", " at 9 pm", "10:00 +0200". */
+/** Matches a time of day with its usual context: "T10:00:00Z", " at 9 pm", "10:00 +0200". */
 const TIME = new RegExp(
   String.raw`(?:^|[T,\s])\s*(?:at\s+|um\s+)?` +
     String.raw`(\d{1,2}(?::\d{2}){1,2}(?:[.,]\d+)?\s*(?:[ap]\.?m\.?)?|\d{1,2}\s*[ap]\.?m\.?)` +
@@ -122,12 +125,12 @@ function readText(text: string, locale: string): DateReading | undefined {
   return { kind: "slashed", first: Number(first), second: Number(second), year, hasTime };
 }
 
-/** The days that a spreadsheet counts from this one. */
+/** The day from which a spreadsheet counts days. */
 const SERIAL_ZERO = "1899-12-30";
 const SERIAL_MIN = 20_000;
 const SERIAL_MAX = 80_000;
 
-/** Without anything between its numbers: of ISO 8601 or iCalendar, or a spreadsheet's number. */
+/** Reads a day that has nothing between its numbers: ISO 8601, iCalendar, or a serial number. */
 function readCompact(text: string): DateReading | undefined {
   const basic = /^(\d{4})(\d{2})(\d{2})(?:T(\d{4,6})Z?)?$/.exec(text);
   if (basic) {
@@ -143,13 +146,13 @@ function readCompact(text: string): DateReading | undefined {
 }
 
 interface DateParts {
-  /** In the order of the text, as written: "03" is no year, "2003" no day. */
+  /** The numbers in the order of the text, as written: "03" is not a year, "2003" not a day. */
   readonly numbers: readonly string[];
   readonly month: number | undefined;
   readonly isDotted: boolean;
 }
 
-/** `undefined` if there is a word that has no place in a date. */
+/** Splits a date into parts; `undefined` if it has a word that does not belong in a date. */
 function partsOf(text: string, locale: string): DateParts | undefined {
   const folded = fold(text);
   if (/[^\p{L}\p{N}\s.,/()\-'’]/u.test(folded)) return undefined;
@@ -161,7 +164,7 @@ function partsOf(text: string, locale: string): DateParts | undefined {
     else if (months.has(token)) named.push(token);
     else if (!weekdays.has(token) && !DATE_FILLERS.has(token)) return undefined;
   }
-  // "mar. 12 mai": a Tuesday, which has the short name of a month.
+  // "mar. 12 mai" is a Tuesday: its short name is also the short name of a month.
   if (named.length === 2 && weekdays.has(named[0] ?? "")) named.shift();
   if (named.length > 1) return undefined;
   const month = months.get(named[0] ?? "");
@@ -174,7 +177,7 @@ function fromParts(year: string, month: number, day: string): Day | undefined {
   return dayFrom(full, month, Number(day));
 }
 
-/** Two digits are a year of 1970 to 2069. */
+/** Returns the year; two digits mean a year from 1970 to 2069. */
 function yearOf(digits: string): number | undefined {
   if (digits.length === 4) return Number(digits);
   if (digits.length !== 2) return undefined;

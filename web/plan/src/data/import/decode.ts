@@ -1,9 +1,9 @@
 /**
- * The text of a file, from its bytes.
+ * Decodes the bytes of a file to text.
  *
- * - Tried in this order: the encoding that a byte order mark names, UTF-8, Windows-1252 (what
+ * - Tried in this order: the encoding that a byte order mark names, UTF-8, Windows-1252 (which
  *   spreadsheets on Windows write in Western Europe and America, where every byte is a letter).
- * - What is no text at all is told as such, by name where it is known.
+ * - A file that is not text is refused, with the name of its kind if that is known.
  */
 import { UnreadableFile } from "./unreadable.js";
 
@@ -14,7 +14,7 @@ export interface DecodedText {
   readonly encoding: TextEncodingName;
 }
 
-/** How files of other kinds begin, byte for byte. */
+/** The first bytes of files of other kinds. */
 const SIGNATURES: readonly (readonly [string, string])[] = [
   ["PK\x03\x04", "an Excel workbook or a ZIP archive"],
   ["\xd0\xcf\x11\xe0", "an Excel workbook"],
@@ -27,7 +27,7 @@ const SIGNATURES: readonly (readonly [string, string])[] = [
   ["{\\rtf", "a Word document"],
 ];
 
-/** How texts begin that hold no table. */
+/** The beginnings of texts that do not contain a table. */
 const OTHER_TEXTS: readonly (readonly [RegExp, string])[] = [
   [/^\s*<(!doctype|html)\b/i, "a web page"],
   [/^\s*<\?xml\b/i, "an XML file"],
@@ -60,7 +60,10 @@ function decodeAs(bytes: Uint8Array, encoding: TextEncodingName): DecodedText {
   return { text: new TextDecoder(encoding).decode(bytes), encoding };
 }
 
-/** A stray control character is no reason to refuse a file; pictures are full of them. */
+/**
+ * Limits on control characters: one stray character does not make a file binary, but pictures are
+ * full of them.
+ */
 const CONTROL_SHARE_MAX = 1 / 100;
 const CONTROLS_ALLOWED = 2;
 

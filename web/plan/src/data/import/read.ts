@@ -1,6 +1,6 @@
 /**
- * From a file's bytes to a table: which kind of file it is, where its table begins, and what its
- * columns are taken for. What the rows say → `understand.ts`.
+ * Reads a table from a file's bytes: finds the kind of file, the start of its table, and the
+ * likely meanings of its columns. The meaning of the rows → `understand.ts`.
  */
 import { parseCsv, type CsvRecord } from "../csv.js";
 import { formatOf, type AppFormat } from "./apps.js";
@@ -18,9 +18,9 @@ import { TODOIST_COLUMNS, todoistRows } from "./todoist.js";
 import { UnreadableFile } from "./unreadable.js";
 
 /**
- * Throws {@link UnreadableFile}, and nothing else.
+ * Reads a file. Throws {@link UnreadableFile}, and no other error.
  *
- * `hasHeading` is what the user says of the first record.
+ * `hasHeading` is the user's answer to whether the first record has the names of columns.
  */
 export function readFile(bytes: Uint8Array, hasHeading?: boolean): ImportFile {
   const { text, encoding } = decodeFile(bytes);
@@ -40,11 +40,11 @@ export function readFile(bytes: Uint8Array, hasHeading?: boolean): ImportFile {
 
 interface FormatStart {
   readonly format: AppFormat;
-  /** The record that names the columns. */
+  /** The index of the record that names the columns. */
   readonly index: number;
 }
 
-/** Some apps write lines about the file before its table. */
+/** The maximum number of lines that an app may write before its table. */
 const PREAMBLE_MAX = 20;
 
 function findFormat(records: readonly CsvRecord[]): FormatStart | undefined {
@@ -63,7 +63,7 @@ function plainTable(records: readonly CsvRecord[], isNamed: boolean): ImportTabl
   const names = Array.from({ length: width }, (_, index) =>
     isNamed ? (records[0]?.fields[index] ?? "") : "",
   );
-  // Without names they stand as in Plan's own export.
+  // Without names, the columns are in the order of Plan's own export.
   const columns = isNamed
     ? columnsOf(names)
     : columnsOf(names).map((column, index) => ({
@@ -122,7 +122,7 @@ function rewritten(
   });
 }
 
-/** The title of the row that each row is a part of. */
+/** Returns, for each row, the title of the row that it is a part of. */
 function parentTitles(
   rows: readonly TableRow[],
   names: readonly string[],

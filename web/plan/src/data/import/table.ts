@@ -1,6 +1,6 @@
 /**
- * What is in a file, before anybody decides what it means: columns, rows, and a count of whatever
- * is neither.
+ * The content of a file before its meaning is decided: columns, rows, and counts of all other
+ * records.
  *
  * Invariant: every record of the file is a row, or counted.
  */
@@ -8,23 +8,25 @@ import type { TextEncodingName } from "./decode.js";
 import type { ImportColumn } from "./columns.js";
 
 export interface TableRow {
-  /** Of the file; the first one is 1. */
+  /** The row's line in the file; the first line is 1. */
   readonly line: number;
   readonly fields: readonly string[];
 }
 
-/** What records can be that are no items. */
+/** The kinds of records that are not items. */
 export type RecordKind =
   /** The names of the columns. */
   | "heading"
-  /** Nothing is in it. */
+  /** A record without content. */
   | "blank"
-  /** What a program says about the file, before its table or within it. */
+  /** A statement of a program about the file, before its table or within it. */
   | "setting"
-  /** Kept in the notes of the items that it is about. */
+  /** A record that is kept in the notes of the items that it is about. */
   | "section"
   | "comment"
-  /** Left out: a comment that belongs to no item, an appointment in a calendar, and the like. */
+  /**
+   * A record that is left out: a comment on no item, an appointment in a calendar, and the like.
+   */
   | "other";
 
 export interface ImportTable {
@@ -34,14 +36,14 @@ export interface ImportTable {
 }
 
 export interface ImportFile extends ImportTable {
-  /** The program that wrote it, where it can be told. */
+  /** The program that wrote the file, if it is known. */
   readonly app: string | undefined;
   readonly encoding: TextEncodingName;
-  /** Whether the first record has the names of columns; `undefined` where there is no doubt. */
+  /** Whether the first record has the names of columns; `undefined` if there is no doubt. */
   readonly hasHeading: boolean | undefined;
 }
 
-/** Counts, to be filled. */
+/** A map of counts that starts empty. */
 export class RecordCounts extends Map<RecordKind, number> {
   add(kind: RecordKind, count = 1): void {
     if (count > 0) this.set(kind, (this.get(kind) ?? 0) + count);

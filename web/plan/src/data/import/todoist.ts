@@ -1,13 +1,13 @@
 /**
- * The rows of Todoist's export: tasks, and between them sections, comments and settings.
+ * Reads the rows of Todoist's export: tasks, mixed with sections, comments and settings.
  *
- * A task's section, the task that it is a part of (by its indent) and its comments become columns
- * of its own row.
+ * A task's section, its parent task (by indentation) and its comments become columns of the task's
+ * own row.
  */
 import { nameKey } from "./columns.js";
 import { isBlank, type RecordCounts, type TableRow } from "./table.js";
 
-/** The columns that are added, behind the file's own. */
+/** The columns that are added after the file's own. */
 export const TODOIST_COLUMNS = ["Section", "Part of", "Comments"] as const;
 
 interface TodoistTask {
@@ -25,7 +25,7 @@ export function todoistRows(
 ): TableRow[] {
   const columns = new Map(names.map((name, index) => [nameKey(name), index]));
   const tasks: TodoistTask[] = [];
-  /** The tasks that a deeper indent would belong to, by their own. */
+  /** The titles of the possible parents of a deeper indentation, by their own indentation. */
   let parents: string[] = [];
   let section = "";
   for (const { line, fields } of records) {
@@ -47,7 +47,7 @@ export function todoistRows(
       counted.add("comment");
       tasks.at(-1)?.comments.push(content);
     } else {
-      // A setting stands in the first column: "meta,view_style=list".
+      // The first column contains a setting: "meta,view_style=list".
       counted.add(kind === "meta" ? "setting" : "other");
     }
   }

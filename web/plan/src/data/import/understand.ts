@@ -1,10 +1,10 @@
 /**
- * What the rows of a table say, by the meanings of their columns: items, and a report of what
- * became of everything else.
+ * Turns the rows of a table into items, by the meanings of their columns, and reports what
+ * happened to everything else.
  *
- * - Work is done only if a known word or a date says so. What is open stays open.
- * - What has no place of its own goes into the note, under its column's name: so does a date that
- *   could not be read, a time of day, and a status beyond done and not done.
+ * - An item is done only if a known word or a date says so. All other items stay open.
+ * - Content that has no place of its own goes into the note, under its column's name: for example
+ *   a date that could not be read, a time of day, and a status beyond done and not done.
  */
 import type { Day } from "../dates.js";
 import { fold } from "../fold.js";
@@ -17,18 +17,18 @@ export interface ImportedItem {
   readonly title: string;
   readonly note: string;
   readonly due: Day | null;
-  /** `undefined`: the list that the user chose. */
+  /** The item's list; `undefined` means the list that the user chose. */
   readonly list: string | undefined;
   readonly done: boolean;
-  /** When it was done, where the file says it. */
+  /** The day on which the item was done, if the file has it. */
   readonly doneOn: Day | undefined;
 }
 
 export interface ImportChoices {
-  /** By column. */
+  /** The meanings of the columns, in their order. */
   readonly meanings: readonly ColumnMeaning[];
   readonly dayOrder: DayOrder | undefined;
-  /** The user's, for months and for dates that could be read in two ways. */
+  /** The user's locale, for names of months and for ambiguous dates. */
   readonly locale: string;
 }
 
@@ -40,12 +40,12 @@ export interface ParsedImport {
     readonly order: DayOrder;
     /** A date that could be read in two ways, if the file does not settle it. */
     readonly doubtful: string | undefined;
-    /** As written; kept in the notes. */
+    /** Texts that are not dates, as written; they are kept in the notes. */
     readonly unread: readonly string[];
   };
-  /** Words of a status, with how many items have them, the most frequent first. */
+  /** Status words, with the number of items that have each, the most frequent first. */
   readonly statuses: readonly StatusCount[];
-  /** Names of columns that have something in them. */
+  /** The names of the columns kept in the notes, unless they are empty. */
   readonly keptColumns: readonly string[];
   readonly leftColumns: readonly string[];
 }
@@ -109,7 +109,7 @@ interface StatusWord {
 interface DueReading {
   readonly day: Day | null;
   readonly unread?: string;
-  /** What the note says of it. */
+  /** The line that the note gets. */
   readonly kept?: string;
 }
 
@@ -120,12 +120,12 @@ interface DoneReading {
   readonly kept: readonly string[];
 }
 
-/** The columns by what they mean, with the dates of whole columns read. */
+/** Reads rows by the meanings of their columns; dates are read per column, for a common order. */
 class ColumnReader {
   readonly #table: ImportTable;
   readonly #meanings: readonly ColumnMeaning[];
   readonly #due: DayColumn;
-  /** By the index of the column. */
+  /** The dates in `done` columns, by the index of the column. */
   readonly #doneDays: ReadonlyMap<number, DayColumn>;
 
   constructor(table: ImportTable, { meanings, dayOrder, locale }: ImportChoices) {
@@ -133,7 +133,7 @@ class ColumnReader {
     this.#meanings = meanings;
     const options = { locale, order: dayOrder };
     this.#due = readDays(this.#texts(meanings.indexOf("due")), options);
-    // Dates of one file are written in one way.
+    // The dates of one file are all written in the same order.
     const order = dayOrder ?? this.#due.order;
     this.#doneDays = new Map(
       this.#indexesOf("done").map((at) => [at, readDays(this.#texts(at), { locale, order })]),
@@ -152,12 +152,12 @@ class ColumnReader {
     return this.#field(row, this.#meanings.indexOf("list")) || undefined;
   }
 
-  /** The texts that are the note itself. */
+  /** Returns the texts that make up the note itself. */
   texts(row: TableRow): string[] {
     return this.#indexesOf("note").map((at) => this.#field(row, at));
   }
 
-  /** What is kept in the note, a line for each. */
+  /** Returns the fields that are kept in the note, one line each. */
   notes(row: TableRow): string[] {
     const kept = this.#indexesOf("detail").filter((at) => this.#field(row, at) !== "");
     return kept.map((at) => this.#named(at, this.#field(row, at)));
@@ -192,7 +192,7 @@ class ColumnReader {
     return { isDone, day, statuses, kept };
   }
 
-  /** Of these columns, those that are not empty. */
+  /** Returns the names of the columns that have this meaning and are not empty. */
   namesOf(meaning: ColumnMeaning): string[] {
     const isUsed = (at: number): boolean =>
       this.#table.rows.some((row) => this.#field(row, at) !== "");
@@ -222,7 +222,10 @@ class ColumnReader {
   }
 }
 
-/** A date in a column of this name says when the status changed, and not that the work is done. */
+/**
+ * Whether a column of this name has status words: a date in it is when the status changed, which
+ * does not mean that the item is done.
+ */
 function isOfWords(name: string): boolean {
   return /\b(status|state|stage|progress|statut|estado|stato|статус)\b/u.test(nameKey(name));
 }

@@ -1,11 +1,11 @@
 /**
- * Why nothing can be taken from a file: the only error that reading one throws.
+ * The reason why a file cannot be imported: the only error that reading a file throws.
  */
 
 export type FileFlaw =
-  /** A quotation mark that is opened in this line and not closed where a field ends. */
+  /** A quotation mark that is opened in this line and not closed at the end of a field. */
   | { readonly kind: "openQuote"; readonly line: number }
-  /** Another kind of file, named where it is known: "an Excel workbook". */
+  /** A file of another kind, with the kind's name if it is known: "an Excel workbook". */
   | { readonly kind: "foreign"; readonly what: string | undefined }
   | { readonly kind: "empty" };
 

@@ -1,13 +1,13 @@
 /**
- * Words in several languages that dates and to-do lists are written with, all of them folded.
+ * Words of dates and to-do lists in several languages, all of them folded.
  */
 import { fold } from "../fold.js";
 
-/** Whose names of months and weekdays are known, besides those of the user's own language. */
+/** The locales whose names of months and weekdays are known, in addition to the user's own. */
 const LOCALES = ["en", "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "sv", "ja", "ko", "zh"];
 
 export interface CalendarWords {
-  /** 1 to 12, by the month's name or its short form. */
+  /** The number of the month, 1 to 12, by its name or short name. */
   readonly months: ReadonlyMap<string, number>;
   readonly weekdays: ReadonlySet<string>;
 }
@@ -22,7 +22,7 @@ export function calendarWords(locale: string): CalendarWords {
   for (const known of new Set([...LOCALES, locale])) {
     for (const length of ["long", "short"] as const) {
       const month = { month: length, timeZone: "UTC" } as const;
-      // By itself and beside a day: some languages decline it.
+      // Formatted alone and with a day, because some languages decline the name.
       for (const options of [month, { ...month, day: "numeric" } as const]) {
         const formatter = new Intl.DateTimeFormat(known, options);
         for (let index = 0; index < 12; index += 1) {
@@ -51,9 +51,9 @@ function partOf(
   return parts.flatMap((part) => dateTokens(part.value));
 }
 
-/** The words and the numbers of a date, folded. */
+/** Returns the words and the numbers of a date, folded. */
 export function dateTokens(text: string): readonly string[] {
-  // In Chinese and Japanese nothing stands between the day and the day of the week.
+  // Chinese and Japanese have no space between the day and the day of the week.
   return (
     fold(text)
       .replace(/[年月日]/g, " $& ")
@@ -61,14 +61,14 @@ export function dateTokens(text: string): readonly string[] {
   );
 }
 
-/** What stands between the parts of a date: "12th of March", "12 de marzo", "2027年3月12日". */
+/** Words between the parts of a date: "12th of March", "12 de marzo", "2027年3月12日". */
 export const DATE_FILLERS: ReadonlySet<string> = new Set(
   ["of", "the", "de", "del", "den", "der", "le", "el", "st", "nd", "rd", "th", "er"].concat(
     ["年", "月", "日", "년", "월", "일", "г", "roku"].map(fold),
   ),
 );
 
-/** What is written of work that is done, in a column of a word for each item. */
+/** Words for finished work, in a column that has one word for each item. */
 export const DONE_WORDS: ReadonlySet<string> = new Set([
   ...["1", "100%", "check", "checked", "closed", "complete", "completed", "done", "finished"],
   ...["on", "resolved", "t", "true", "x", "[x]", "y", "yes", "✓", "✔", "☑", "✅"],
@@ -80,7 +80,7 @@ export const DONE_WORDS: ReadonlySet<string> = new Set([
   ...["выполнено", "готово", "да", "истина", "сделано"].map(fold),
 ]);
 
-/** What says no more of work than that it is open. */
+/** Words that say only that an item is open, so that the note need not keep them. */
 export const OPEN_WORDS: ReadonlySet<string> = new Set([
   ...["", "-", "0", "0%", "[ ]", "[]", "f", "false", "incomplete", "n", "needs action"],
   ...["needs-action", "no", "normal", "not done", "not started", "open", "pending", "to do"],

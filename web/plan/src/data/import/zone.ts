@@ -1,13 +1,14 @@
 /**
- * The day that a moment has in a time zone.
+ * Converts a point in time to the day in a time zone.
  */
 import { dayOf } from "../dates.js";
 
 const MOMENT = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.\d+)?(Z|[+-]\d{2}):?(\d{2})?$/;
 
 /**
- * `2027-03-12` for a moment of ISO 8601, with its time unless it is meant for the whole day.
- * A zone that is unknown is the device's; a text that is no moment stays as it is.
+ * Returns the day, such as `2027-03-12`, of an ISO 8601 time, and the time of day unless the time
+ * stands for a whole day. For an unknown zone, the device's is used; a text that is not a time is
+ * returned unchanged.
  */
 export function dayIn(text: string, zone: string, isWholeDay: boolean): string {
   const parts = MOMENT.exec(text.trim());
@@ -21,7 +22,7 @@ export function dayIn(text: string, zone: string, isWholeDay: boolean): string {
 
 function readClock(time: Date, zone: string): { readonly day: string; readonly clock: string } {
   try {
-    // Swedish dates are those of ISO 8601.
+    // Swedish dates have the form of ISO 8601.
     const [day = "", clock = ""] = time
       .toLocaleString("sv", {
         timeZone: zone.trim(),

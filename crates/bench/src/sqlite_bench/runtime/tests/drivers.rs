@@ -1,5 +1,5 @@
-//! Every driver that can be had does what Format 12 says: Python's with the Python of `make test`,
-//! and what `warren bench runtime --competitors bench/competitors --setup` built in this
+//! Tests that every available driver follows Format 12: Python's with the Python of `make test`,
+//! and those that `warren bench runtime --competitors bench/competitors --setup` built in this
 //! repository.
 
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use crate::sqlite_bench::runtime::*;
 const ROWS: i64 = 10;
 const SEED: u32 = 4_294_967_295;
 const BODY_BYTES: usize = 8;
-/// Longer than any test works.
+/// A time limit longer than the work of any test.
 const LONG: Duration = Duration::from_secs(30);
 
 static DRIVERS: LazyLock<Vec<LabDriver>> = LazyLock::new(|| {
@@ -39,7 +39,7 @@ static DRIVERS: LazyLock<Vec<LabDriver>> = LazyLock::new(|| {
     of_python.into_iter().chain(of_node).collect()
 });
 
-/// With the packages of `tests/requirements.txt`.
+/// Returns the Python that has the packages of `tests/requirements.txt`.
 fn python() -> OsString {
     let venv = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/venv/bin/python");
     let python = std::env::var_os("WARREN_PYTHON").unwrap_or_else(|| venv.into());
@@ -71,7 +71,7 @@ impl DriverFixture {
         fixture
     }
 
-    /// As Warren opens it.
+    /// Opens the file like Warren does.
     fn open(&self) -> Connection {
         let db = Connection::open(&self.path).unwrap();
         if let Some(cipher) = self.cipher {
@@ -80,7 +80,8 @@ impl DriverFixture {
         db
     }
 
-    /// Names of the operations of each step, operations of a transaction, the longest time.
+    /// Returns a plan. Each step has the names of its operations, the operations per transaction,
+    /// and its longest time.
     fn plan(&self, steps: &[(&[&str], usize, f64)]) -> PlanOfFile {
         let step = |(cycle, transaction, seconds): &(&[&str], usize, f64)| {
             json!({
@@ -109,7 +110,7 @@ impl DriverFixture {
         serde_json::from_value(plan).unwrap()
     }
 
-    /// All that was inserted, as text, by row.
+    /// Returns all inserted rows as text, ordered by id.
     fn inserted(&self) -> Vec<String> {
         let db = self.open();
         let sql = "SELECT concat_ws(',', t.id, number, typeof(day), day, hex(body), of) \
@@ -124,7 +125,7 @@ impl DriverFixture {
     }
 }
 
-/// As SQLite has it.
+/// Converts a count to SQLite's integer type.
 fn signed(count: u64) -> i64 {
     count.try_into().unwrap()
 }
@@ -132,7 +133,7 @@ fn signed(count: u64) -> i64 {
 fn check(of: impl Fn(&LabDriver)) {
     assert!(DRIVERS.len() >= 2);
     for driver in DRIVERS.iter() {
-        // Shown if it fails.
+        // The name is shown if the check fails.
         println!("{}", driver.about);
         of(driver);
     }
@@ -171,7 +172,7 @@ fn a_step_ends_when_nothing_is_left_to_take() {
         let plan = fixture.plan(&[(first, 10, 0.01), (second, 7, 60.0), (second, 1, 60.0)]);
         let answer = driver.run(&plan).unwrap();
         let [inserted, deleted, nothing] = &answer.steps[..] else { panic!("three steps") };
-        // Of the last pair, `count` is done and `delete` is not.
+        // The step ends in the middle of the last pair: `count` ran, and `delete` did not.
         assert_eq!(deleted.operations, 2 * inserted.operations + 1);
         assert!(nothing.operations <= 1, "{nothing:?}");
         assert_eq!(fixture.number::<i64>("SELECT count(*) FROM t"), ROWS);

@@ -1,4 +1,4 @@
-//! The whole benchmark with drivers of Python's own SQLite, which needs nothing installed.
+//! Tests the whole benchmark with drivers of Python's own SQLite, which needs no installation.
 
 use std::fs;
 use std::time::Duration;
@@ -7,7 +7,8 @@ use crate::sqlite_bench::runtime::*;
 
 const SHARED: &str = include_str!("../../../../../../bench/competitors/python/plan.py");
 
-/// A driver whose library is called `name`, run by `runtime`, that says this after it connected.
+/// Returns a driver whose library is called `name`, run by `runtime`, and which changes each
+/// statement with the expression `sql`.
 fn driver(name: &str, runtime: &str, sql: &str) -> String {
     format!(
         "import platform, sqlite3, sys
@@ -143,7 +144,7 @@ fn what_was_never_set_up_is_told_until_it_was_tried() {
     let place = DriverFolders::in_repository(competitors.clone());
     let bar = ProgressBar::hidden();
     assert!(place.not_set_up(&bar).unwrap().is_none(), "nothing has to be built");
-    // Nothing that pip could install: setting it up fails without asking anybody.
+    // The requirement does not exist, so the set-up fails without any network access.
     let requirements = ("requirements.txt", "./there-is-no-such-folder\n");
     write(&competitors, "unbuilt", &[("lab.py", ""), requirements]);
     let told = place.not_set_up(&bar).unwrap().expect("one is not built").to_string();

@@ -1,7 +1,7 @@
-//! The TOML file of settings.
+//! Reads settings from a TOML file.
 //!
 //! # Invariants
-//! - A message never shows a value of a secret setting, nor a line of the file.
+//! - Messages never show the value of a secret setting, nor a line of the file.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -16,8 +16,8 @@ use toml::de::{DeTable, DeValue};
 use super::definition::{SettingKind, is_list, name};
 use super::resolved::{InvalidSettings, ResolvedSetting, SettingOrigin};
 
-/// How much alike an unknown name and a setting's are if one may be meant for the other, from 0 to
-/// 1: clap's own measure for options.
+/// The minimum similarity, from 0 to 1, at which a setting is suggested for an unknown name: clap's
+/// own measure for options.
 const LIKENESS_MIN: f64 = 0.7;
 
 /// Reads the settings of a file, by the ids of their options.
@@ -59,7 +59,7 @@ fn find<'a>(definition: &'a Command, key: &str) -> Result<&'a Arg, String> {
     Err(format!("unknown setting `{key}`{hint}"))
 }
 
-/// The setting that may be meant by a name that none has.
+/// Returns the setting that was probably meant by an unknown name.
 pub(super) fn nearest<'a>(definition: &'a Command, key: &str) -> Option<&'a Arg> {
     let key = key.replace('_', "-");
     let alike = |arg: &&Arg| strsim::jaro_winkler(name(arg), &key);
@@ -67,7 +67,7 @@ pub(super) fn nearest<'a>(definition: &'a Command, key: &str) -> Option<&'a Arg>
     nearest.filter(|arg| alike(arg) >= LIKENESS_MIN)
 }
 
-/// What the value would be on the command line.
+/// Returns the values in the form that the command line has.
 fn values(arg: &Arg, value: &Spanned<DeValue<'_>>, folder: &Path) -> Result<Vec<OsString>, String> {
     let one = |value: &DeValue<'_>| {
         let word = word(arg, value)?;
@@ -99,7 +99,7 @@ fn word(arg: &Arg, value: &DeValue<'_>) -> Result<String, String> {
     }
 }
 
-/// Lets the option's own parser look at the value.
+/// Checks the value with the option's own parser.
 fn check(arg: &Arg, word: &str) -> Result<(), String> {
     let alone = arg.clone().conflicts_with(Resettable::Reset).requires(Resettable::Reset);
     let command = Command::new("serve").no_binary_name(true).arg(alone);

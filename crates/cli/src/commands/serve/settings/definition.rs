@@ -1,5 +1,5 @@
-//! What settings there are: the arguments of `warren serve`, and what a file and variables call
-//! them.
+//! Defines which settings exist: the arguments of `warren serve`, and their names in files and
+//! variables.
 
 use std::any::TypeId;
 use std::fmt;
@@ -11,15 +11,15 @@ use clap::{Arg, ArgAction, Args, Command};
 
 use crate::commands::serve::serve_args::ServeArgs;
 
-/// What all variables of settings begin with.
+/// The prefix of the variables of all settings.
 pub(crate) const PREFIX: &str = "WARREN_";
 
-/// The options as `serve` declares them, each with a value.
+/// Returns the options that `serve` declares, each with a value.
 pub(crate) fn definition() -> Command {
     ServeArgs::augment_args(Command::new("serve")).mut_args(as_value)
 }
 
-/// The setting's name: that of its option.
+/// Returns the name of a setting, which is that of its option.
 pub(crate) fn name(arg: &Arg) -> &str {
     arg.get_long().expect("every option of `warren serve` has a long name")
 }
@@ -32,7 +32,7 @@ pub(crate) fn is_list(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Append)
 }
 
-/// Lets a flag be `false`, too, where a lower layer has set it, and gives a list in one word.
+/// Allows `false` for a flag, because a lower layer may have set it, and a list in one word.
 pub(crate) fn as_value(arg: Arg) -> Arg {
     match arg.get_action() {
         ArgAction::SetTrue => arg
@@ -50,20 +50,20 @@ pub(crate) fn as_value(arg: Arg) -> Arg {
     }
 }
 
-/// Adds the variable. An empty one counts as unset, as it is what a container or a unit makes of a
-/// variable of its own that is not set.
+/// Adds the variable. An empty one counts as unset, because containers and units set it to an empty
+/// text if a variable of their own is not set.
 pub(crate) fn with_variable(arg: Arg) -> Arg {
     let variable = variable(name(&arg));
     let is_empty = std::env::var_os(&variable).is_some_and(|value| value.is_empty());
     if is_empty { arg } else { arg.env(ClapOsStr::from(variable)).hide_env_values(true) }
 }
 
-/// What a setting's value is in TOML.
+/// The type of a setting's value in TOML.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SettingKind {
     Boolean,
     Integer,
-    /// A string, taken from the file's folder where it is relative.
+    /// A string; a relative path is relative to the file's directory.
     Path,
     String,
 }

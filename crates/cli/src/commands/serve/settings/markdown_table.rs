@@ -1,4 +1,5 @@
-//! `warren settings`, not listed: the table of `docs/operating/settings.md`.
+//! Implements the hidden command `warren settings`: prints the table of
+//! `docs/operating/settings.md`.
 
 use clap::{Arg, Args};
 use serde::Serialize;
@@ -29,17 +30,17 @@ pub(crate) fn run(_: &SettingsTableArgs, output: Printer) -> anyhow::Result<()> 
 /// A setting in the output of `warren settings`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SettingsTableRow {
-    /// The name of the setting in the file, and of its option.
+    /// The name of the setting in the settings file, and of its command-line option.
     name: String,
-    /// The environment variable.
+    /// The name of the environment variable for the setting.
     variable: String,
     /// The type of the value, in words, such as `integer` or `list of strings`.
     r#type: String,
-    /// The default, as Markdown; null if there is none.
+    /// The default of the setting, as Markdown; null if it has none.
     default: Option<String>,
     /// Whether the value is a secret.
     secret: bool,
-    /// What the setting does, as Markdown.
+    /// The description of the setting, as Markdown.
     help: String,
 }
 

@@ -1,4 +1,4 @@
-//! `warren serve --print-config`: the final settings, as a file that could be given to `--config`.
+//! Implements `warren serve --print-config`: prints the final settings as a file for `--config`.
 
 use toml::Value;
 
@@ -30,7 +30,7 @@ impl ResolvedSettings {
         output.json(&ServeOutput::Config(PrintedConfig { config_file, settings }))
     }
 
-    /// Where the value comes from, for people.
+    /// Returns the source of the value, for people.
     fn origin_text(&self, setting: &ResolvedSetting) -> String {
         match (setting.origin, &self.config) {
             (SettingOrigin::File { line }, Some(path)) => format!("{}:{line}", path.display()),
@@ -52,7 +52,7 @@ impl SettingOrigin {
     }
 }
 
-/// For programs: lists are lists of texts.
+/// Converts a value for programs: lists are lists of texts.
 fn to_setting_value(value: Value) -> SettingValue {
     match value {
         Value::Boolean(value) => SettingValue::Boolean(value),
@@ -70,7 +70,7 @@ fn to_text(value: Value) -> String {
 }
 
 impl ResolvedSetting {
-    /// A line of TOML; a comment where there is no value, or none that may be shown.
+    /// Returns a line of TOML; a comment if there is no value, or if it is a secret.
     fn assignment(&self) -> String {
         let name = self.name();
         match self.shown() {
@@ -80,7 +80,7 @@ impl ResolvedSetting {
         }
     }
 
-    /// The value, if there is one and it is no secret.
+    /// Returns the value, if there is one and it is not a secret.
     fn shown(&self) -> Option<Value> {
         let is_unset = self.values.is_empty() && !is_list(&self.arg);
         if is_unset || self.is_secret() {
@@ -94,7 +94,7 @@ impl ResolvedSetting {
         let text = || Value::String(word.to_owned());
         match SettingKind::from_arg(&self.arg) {
             SettingKind::Boolean => Value::Boolean(word == "true"),
-            // More than TOML's integers hold is given back as it was written.
+            // A number that is too large for TOML's integers is printed as text.
             SettingKind::Integer => word.parse().map_or_else(|_| text(), Value::Integer),
             SettingKind::Path | SettingKind::String => text(),
         }

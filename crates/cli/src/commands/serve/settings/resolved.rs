@@ -1,4 +1,4 @@
-//! Settings with their values, and where each value is from.
+//! Defines settings with their final values, and the source of each value.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use clap::builder::OsStr as ClapOsStr;
 
 use super::definition::name;
 
-/// A file or a value in it that is not as it must be.
+/// An error for a file that cannot be parsed, or a value in it that is not allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{}: {problem}", file.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub(crate) struct InvalidSettings {
@@ -17,15 +17,15 @@ pub(crate) struct InvalidSettings {
     problem: String,
 }
 
-/// One setting with its final value.
+/// A setting with its final value.
 pub(crate) struct ResolvedSetting {
     pub(crate) arg: Arg,
-    /// None if it is not set; several if it is a list.
+    /// The values: none if the setting is not set; several if it is a list.
     pub(crate) values: Vec<OsString>,
     pub(crate) origin: SettingOrigin,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SettingOrigin {
     Default,
@@ -50,7 +50,7 @@ impl ResolvedSetting {
 }
 
 impl SettingOrigin {
-    /// What ranks higher wins.
+    /// Returns the rank of the source; the highest rank wins.
     pub(crate) fn rank(self) -> u8 {
         match self {
             Self::Default => 0,

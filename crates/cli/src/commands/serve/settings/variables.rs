@@ -1,7 +1,7 @@
-//! Variables of the environment that look like settings and are none.
+//! Reports environment variables that look like settings but are not.
 //!
-//! They are reported and not refused: Kubernetes gives each process variables such as
-//! `WARREN_SERVICE_HOST` for a service of the name `warren`.
+//! They do not prevent a start: Kubernetes sets variables such as `WARREN_SERVICE_HOST` in each
+//! process for a service of the name `warren`.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use clap::Command;
 use super::definition::{PREFIX, name, variable};
 use super::{config_file, definition};
 
-/// Says in the log which variables begin as those of settings do, and are not read.
+/// Logs a warning for each variable that begins like a setting's but is ignored.
 pub(crate) fn warn_of_unknown_variables() {
     for (unknown, meant) in unknown(&definition(), env::vars_os().map(|(variable, _)| variable)) {
         let hint = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
@@ -22,7 +22,7 @@ pub(crate) fn warn_of_unknown_variables() {
     }
 }
 
-/// Those that are not known, each with the one that may be meant.
+/// Returns the unknown variables, each with the one that was probably meant.
 fn unknown(
     definition: &Command,
     variables: impl Iterator<Item = OsString>,

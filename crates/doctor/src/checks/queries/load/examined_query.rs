@@ -1,4 +1,4 @@
-//! A shape of a log's queries that the file can be asked.
+//! Defines a query shape of the log that can be examined on the file.
 
 use crate::checks::queries::analyzed_query::AnalyzedQuery;
 use crate::checks::queries::planner::{StatementAccess, candidate_name, uses};
@@ -6,15 +6,15 @@ use crate::checks::queries::query_cost::QueryCost;
 use crate::format::to_f64;
 use crate::program::workload::LoggedShape;
 
-/// A shape that the file can be asked.
+/// A query shape of the log that can be examined on the file.
 pub(crate) struct ExaminedQuery<'a> {
     pub(crate) logged: &'a LoggedShape,
     pub(crate) query: AnalyzedQuery<'a>,
     pub(crate) touched: StatementAccess,
     pub(crate) plan: Vec<String>,
-    /// What it takes as the file is, if it could be run.
+    /// The cost without new indexes, if the query could be run.
     pub(crate) before: Option<QueryCost>,
-    /// What it takes with the indexes that are kept.
+    /// The cost with the indexes that are kept.
     pub(crate) after: Option<QueryCost>,
     pub(crate) plan_after: Vec<String>,
 }
@@ -24,7 +24,7 @@ impl ExaminedQuery<'_> {
         to_f64(self.logged.calls)
     }
 
-    /// The time of all calls, by the log or else as measured.
+    /// Returns the time of all calls in microseconds, from the log or else as measured.
     pub(crate) fn us(&self) -> f64 {
         let measured = || self.before.map_or(0.0, |taken| taken.us * self.calls());
         self.logged.us.unwrap_or_else(measured)

@@ -1,7 +1,7 @@
-//! The indexes that a load wants, made together, and those of them that it can do without.
+//! Creates all indexes that a workload needs together, and drops those that it can do without.
 //!
 //! # Invariants
-//! - What decides is counted, not timed.
+//! - Decisions depend on counted work, not on measured time.
 
 use super::examined_query::ExaminedQuery;
 use crate::checks::cardinality::TableCardinality;
@@ -12,34 +12,34 @@ use crate::file::check_error::CheckError;
 use crate::file::opened_file::OpenedFile;
 use crate::format::to_f64;
 
-/// Of the time that is left, for the load with all indexes.
+/// The divisor for the share of the remaining time for the workload with all indexes.
 const SHARE: u32 = 2;
-/// What one more index costs each row that is written, in steps of the virtual machine: the way to
-/// its leaf, and a key made and put there.
+/// The cost of one more index for each written row, in steps of the virtual machine: the path to
+/// its leaf, and the creation and insertion of a key.
 const WRITE_COST: f64 = 50.0;
-/// Of the load's work: an index that saves less is not worth being looked after.
+/// The share of the workload's cost that an index must save to be worth its maintenance.
 const WORTH: f64 = 0.005;
 
-/// The indexes that are advised for a load.
+/// The indexes that are advised for a workload.
 #[derive(Default)]
 pub(super) struct AdvisedIndexes {
     candidates: Vec<Option<CandidateIndex>>,
     saved: Vec<Option<f64>>,
     bytes: Vec<Option<u64>>,
-    /// The planner takes some of them only once their tables are analysed.
+    /// Whether the planner uses some of the indexes only after their tables are analyzed.
     pub(super) needs_analyze: bool,
-    /// They were wanted by one query each, and not tried together.
+    /// Whether each index was only advised for one query, and they were not tried together.
     pub(super) is_unmeasured: bool,
 }
 
 impl AdvisedIndexes {
-    /// With their places as candidates.
+    /// Returns the indexes with their positions among the candidates.
     pub(super) fn indexes(&self) -> impl Iterator<Item = (usize, &CandidateIndex)> {
         let all = self.candidates.iter().enumerate();
         all.filter_map(|(place, index)| Some((place, index.as_ref()?)))
     }
 
-    /// Of the load's work, what would be done without the index: 0 to 1.
+    /// Returns the share of the workload's cost that the index saves: 0 to 1.
     pub(super) fn saved_share(&self, place: usize) -> Option<f64> {
         self.saved.get(place).copied().flatten()
     }
@@ -49,7 +49,7 @@ impl AdvisedIndexes {
     }
 }
 
-/// Tries the indexes together, and keeps what the load cannot do without.
+/// Tries the indexes together, and keeps those that the workload needs.
 pub(super) fn select_indexes(
     subject: &OpenedFile,
     planner: &QueryPlanner,
@@ -73,12 +73,12 @@ pub(super) fn select_indexes(
         return Ok(kept);
     }
     let can_be_made = subject.open_mode == engine::ReadOnlyMode::Overlay;
-    // The rest is for the checks that come after.
+    // The remaining time is for the later checks.
     subject.grant_time(subject.time_limit.remaining() / SHARE);
     let tried =
         can_be_made.then(|| undone(subject, || together(subject, &wanted, asked, &mut kept)));
     if tried.map(without_trouble).transpose()?.flatten().is_none() {
-        // The planner alone says what they are for.
+        // Only the planner decides which queries use the indexes.
         kept.is_unmeasured = true;
         let known =
             TableCardinality::from_samples(subject, wanted.iter().map(|it| it.table.as_str()))?;
@@ -91,7 +91,8 @@ pub(super) fn select_indexes(
     Ok(kept)
 }
 
-/// In a savepoint: makes them, runs the load, and drops one after the other.
+/// Creates the indexes, runs the workload, and drops the indexes one by one if they save too
+/// little. The caller has opened a savepoint.
 fn together(
     subject: &OpenedFile,
     wanted: &[CandidateIndex],
@@ -107,7 +108,7 @@ fn together(
     }
     let total: f64 = asked.iter().filter_map(|one| Some(one.before?.cost() * one.calls())).sum();
     let mut places: Vec<usize> = (0..wanted.len()).collect();
-    // Those of few queries first, so that what serves many is what is left.
+    // Indexes that serve few queries come first, so that those that serve many remain.
     places.sort_by_key(|place| asked.iter().filter(|one| one.uses(*place)).count());
     for place in places {
         let is_measured = asked.iter().all(|one| !one.uses(place) || one.after.is_some());
@@ -128,7 +129,7 @@ fn together(
             }
         }
     }
-    // The quickest of several, as before.
+    // The cost is the minimum of several runs, as it was before.
     for one in asked.iter_mut().filter(|one| one.before.is_some()) {
         one.after = Some(query_cost::run_times(subject, &one.query, query_cost::RUNS)?);
     }
@@ -143,7 +144,7 @@ fn drop_index(subject: &OpenedFile, place: usize) -> rusqlite::Result<()> {
     subject.db.execute_batch(&format!("DROP INDEX {}", candidate_name(place)))
 }
 
-/// The plan and the cost as the indexes are now.
+/// Updates the plan and the cost of a query with the current indexes.
 fn measure(subject: &OpenedFile, one: &mut ExaminedQuery<'_>) -> Result<(), CheckError> {
     one.plan_after = plan(&subject.db, one.query.sql)?;
     if one.before.is_some() {
@@ -152,7 +153,7 @@ fn measure(subject: &OpenedFile, one: &mut ExaminedQuery<'_>) -> Result<(), Chec
     Ok(())
 }
 
-/// What the load costs more without the index.
+/// Returns the additional cost of the workload without the index.
 fn lost_without(
     subject: &OpenedFile,
     place: usize,
