@@ -50,36 +50,40 @@ pub enum FixSelection {
     Code(FindingCode),
 }
 
-/// What was fixed, or would be.
+/// The result of fixing a file, or of a dry run.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FixReport {
-    /// The fixes in the order in which they ran; empty if there was nothing to fix.
+    /// The fixes in the order in which they run; empty if there is nothing to fix.
     pub fixes: Vec<AppliedFix>,
-    /// Whether they ran in memory first, and the file was sound afterwards; false if the file is
-    /// too large for that.
+    /// Whether the fixes ran on a copy in memory and the copy was intact afterwards; false if the
+    /// file is too large for a rehearsal, or if there is nothing to fix.
     pub rehearsed: bool,
-    /// Whether they ran on the file; false of a dry run, and if there was nothing to fix.
+    /// Whether the fixes ran on the file; false for a dry run, and if there is nothing to fix.
     pub done: bool,
-    /// The size of the main file before.
+    /// The size of the main file before the fixes, in bytes.
     pub before_bytes: u64,
-    /// The size of the main file afterwards, of a dry run as it was in memory; null if nothing ran.
+    /// The size of the main file after the fixes, in bytes; for a dry run, the size of the copy in
+    /// memory. Null if no fix ran.
     pub after_bytes: Option<u64>,
-    /// The directory with the file as it was before; null if nothing was changed.
+    /// The path of the directory with the copy of the file from before the fixes; null if the file
+    /// was not changed.
     pub undo_path: Option<String>,
-    /// What is found in the file now.
+    /// The examination of the file after the fixes; for a dry run, and if there is nothing to fix,
+    /// the examination before.
     pub report: DoctorReport,
 }
 
-/// A fix of one finding.
+/// The fix of one finding.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct AppliedFix {
     /// The code of the finding.
     pub code: FindingCode,
-    /// What was found, in one line.
+    /// The summary of the finding, in one line.
     pub summary: String,
-    /// The statements that run.
+    /// The SQL statements of the fix.
     pub sql: String,
-    /// How long they took in memory; null if they did not run there.
+    /// The duration of the statements in memory, in milliseconds; null if they did not run in
+    /// memory.
     pub rehearsal_duration_ms: Option<u64>,
 }
 

@@ -21,26 +21,26 @@ use self::workload_summary::WorkloadSummary;
 use crate::catalogue::finding_code::FindingCode;
 use crate::format::to_ms;
 
-/// What an examination of one file found.
+/// The result of the examination of one file.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DoctorReport {
-    /// Which file it is.
+    /// The summary of the file that was examined.
     pub file: FileSummary,
-    /// What was found, the most severe first.
+    /// The findings, the most severe first.
     pub findings: Vec<DoctorFinding>,
-    /// What was found and is left as it is, by the rules of the user.
+    /// The findings that the user's rules ignore.
     pub ignored: Vec<IgnoredFinding>,
-    /// What was checked, and how much of it: lines for people.
+    /// The parts of the file that were checked, and to what extent: lines for people.
     pub checked: Vec<String>,
-    /// What was not checked; empty if everything was.
+    /// The checks that were skipped; empty if none was.
     pub skipped: Vec<SkippedCheck>,
-    /// How much of the file was compared.
+    /// The extent of the integrity check.
     pub integrity: IntegrityStatus,
-    /// What a program asked of the file; null without a log.
+    /// The summary of the statements that a program ran on the file; null without a log.
     pub workload: Option<WorkloadSummary>,
-    /// What has changed since earlier runs; null without a history, and at the first run.
+    /// The changes in the file since earlier runs; null without a history, and in the first run.
     pub trend: Option<HistoryTrend>,
-    /// How long the examination took.
+    /// The duration of the examination in milliseconds.
     pub duration_ms: u64,
 }
 
@@ -51,21 +51,22 @@ impl DoctorReport {
     }
 }
 
-/// How much `PRAGMA integrity_check`, or what stands for it, has compared.
+/// The extent to which `PRAGMA integrity_check`, or the checks that replace it, compared the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct IntegrityStatus {
-    /// Whether everything was compared.
+    /// Whether the whole file was compared.
     pub complete: bool,
-    /// What was not compared: lines for people; empty, too, if nothing was looked at at all.
+    /// The parts that were not compared: lines for people. Also empty if nothing was compared at
+    /// all.
     pub unchecked: Vec<String>,
 }
 
-/// A check that was skipped, or a part of one.
+/// A check, or a part of one, that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SkippedCheck {
-    /// Which check, or which part of it, for people.
+    /// The name of the check or of its part, for people.
     pub check: String,
-    /// Why it was skipped, for people.
+    /// The reason why the check was skipped, for people.
     pub reason: String,
 }
 

@@ -193,22 +193,22 @@ impl<'de> Deserialize<'de> for ErrorCode {
     }
 }
 
-/// The body of every refusal.
+/// The body of every error response.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct ErrorResponse {
-    /// What went wrong.
+    /// The code and the message of the error.
     #[prost(message, optional, tag = "1")]
     #[schema(required, nullable = false)]
     pub error: Option<ErrorBody>,
 }
 
-/// Code and message of a refusal.
+/// The code and the message of an error.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
-    /// One of the codes in the closed list.
+    /// The code of the error, one of a closed list.
     #[prost(string, tag = "1")]
     pub code: String,
-    /// A message for people.
+    /// The message for people.
     #[prost(string, tag = "2")]
     pub message: String,
 }

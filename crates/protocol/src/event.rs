@@ -26,11 +26,11 @@ const DATA_BYTES_MAX: usize = 4 << 10;
 /// The state of a vault, sent as an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VaultState {
-    /// The newest sequence number.
+    /// The newest sequence number of the vault.
     pub cursor: u64,
-    /// The number of messages in the set.
+    /// The number of messages in the vault's set.
     pub count: u64,
-    /// 16 bytes, big-endian; in JSON 32 hex digits.
+    /// The digest of the messages: 16 bytes, big-endian; in JSON 32 hex digits.
     #[serde(with = "crate::json::digest")]
     #[schema(value_type = String, example = "00000000000000000000000000000000")]
     pub digest: Bytes,

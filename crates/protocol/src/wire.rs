@@ -18,17 +18,17 @@ pub use self::reconcile::{
     ReconcileRequest, ReconcileResponse, WireRangeBucket, WireRangeClaim, WireRangeDiff,
 };
 
-/// A message.
+/// A message: its timestamp and its content.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Message)]
 pub struct WireMessage {
-    /// 16 bytes; in JSON the canonical text.
+    /// The timestamp: 16 bytes; in JSON the canonical text.
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::timestamp")]
     #[schema(value_type = String, example = "2026-11-21T06:30:00.123Z-0000-a1b2c3d4e5f60718")]
     pub timestamp: Bytes,
-    /// Opaque bytes; in JSON base64.
+    /// The content as opaque bytes; in JSON base64.
     #[prost(bytes = "bytes", tag = "2")]
     #[serde(with = "crate::json::base64")]
     #[schema(value_type = String, format = Byte, example = "aGVsbG8=")]
@@ -42,7 +42,7 @@ pub struct WireFingerprint {
     /// The number of messages in the set.
     #[prost(uint64, tag = "1")]
     pub count: u64,
-    /// 16 bytes, big-endian; in JSON 32 hex digits.
+    /// The digest of the messages: 16 bytes, big-endian; in JSON 32 hex digits.
     #[prost(bytes = "bytes", tag = "2")]
     #[serde(with = "crate::json::digest")]
     #[schema(value_type = String, example = "00000000000000000000000000000000")]
@@ -61,7 +61,7 @@ pub struct WireEncryptionMode {
     pub key_id: Bytes,
 }
 
-/// `POST /v1/sync/delta`: messages to store.
+/// `POST /v1/sync/delta`: the messages to store.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PushRequest {
@@ -74,12 +74,12 @@ pub struct PushRequest {
     #[serde(default, with = "crate::json::key_id")]
     #[schema(value_type = String, example = "")]
     pub key_id: Bytes,
-    /// The device's cursor: the messages are stored only if nothing has arrived after it. Without
-    /// it, they are always stored.
+    /// The device's cursor: the messages are stored only if nothing has arrived after it. If it is
+    /// absent, they are always stored.
     #[prost(uint64, optional, tag = "3")]
     #[serde(default)]
     pub expected_cursor: Option<u64>,
-    /// The id of the message set that `expected_cursor` belongs to, from the last response. In JSON
+    /// The id of the message set that `expected_cursor` belongs to, from the last response; in JSON
     /// 16 hex digits.
     #[prost(fixed64, tag = "4")]
     #[serde(default, with = "crate::json::hex64")]
@@ -96,19 +96,19 @@ pub struct PushResponse {
     /// The number of messages that the vault already had with the same content.
     #[prost(uint64, tag = "2")]
     pub known_count: u64,
-    /// The newest sequence number. The new messages of the request have consecutive numbers up to
-    /// it.
+    /// The newest sequence number of the vault. The new messages of the request have consecutive
+    /// numbers up to it.
     #[prost(uint64, tag = "3")]
     pub cursor: u64,
     /// The fingerprint of the whole set after the request.
     #[prost(message, optional, tag = "4")]
     #[schema(required, nullable = false)]
     pub fingerprint: Option<WireFingerprint>,
-    /// The server's clock, milliseconds since 1970.
+    /// The time of the server's clock, in milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub server_time_ms: u64,
-    /// The id of the message set that the cursor belongs to. In another set, cursors start at 0
-    /// again. In JSON 16 hex digits.
+    /// The id of the message set that the cursor belongs to; in JSON 16 hex digits. In another set,
+    /// cursors start at 0 again.
     #[prost(fixed64, tag = "6")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
@@ -131,7 +131,7 @@ pub struct PullResponse {
     #[prost(message, optional, tag = "4")]
     #[schema(required, nullable = false)]
     pub fingerprint: Option<WireFingerprint>,
-    /// The server's clock, milliseconds since 1970.
+    /// The time of the server's clock, in milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub server_time_ms: u64,
     /// The encryption mode of the account; absent until the first push. After `POST /v1/sync/e2ee`
@@ -139,8 +139,8 @@ pub struct PullResponse {
     #[prost(message, optional, tag = "6")]
     #[serde(default)]
     pub encryption: Option<WireEncryptionMode>,
-    /// The id of the message set that the cursor belongs to. In another set, cursors start at 0
-    /// again. In JSON 16 hex digits.
+    /// The id of the message set that the cursor belongs to; in JSON 16 hex digits. In another set,
+    /// cursors start at 0 again.
     #[prost(fixed64, tag = "7")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
@@ -155,11 +155,11 @@ pub struct PullResponse {
     pub loss: Option<ServerLoss>,
 }
 
-/// Messages that the server lost to disk damage. Devices that have them send them again.
+/// The messages that the server lost to disk damage. Devices that have them send them again.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = ServerLoss)]
 pub struct ServerLoss {
-    /// The time at which the server found the damage, milliseconds since 1970.
+    /// The time at which the server repaired the vault, in milliseconds since 1970.
     #[prost(uint64, tag = "1")]
     pub repaired_ms: u64,
     /// The number of messages that are still missing; absent if unknown.
@@ -177,14 +177,13 @@ pub struct ServerLoss {
 #[serde(deny_unknown_fields)]
 #[schema(as = EnableE2eeRequest)]
 pub struct EnableE2eeRequest {
-    /// The id of the key, as in `EncryptionMode`.
+    /// The id of the end-to-end encryption key, as in `EncryptionMode`.
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::key_id")]
     #[schema(value_type = String, example = "56c96c572ddbe567")]
     pub key_id: Bytes,
-    /// The fingerprint of the plain set, all of which this device has. Without it, the device's
-    /// file is already encrypted and reads nothing more from the plain set; it can join, but not
-    /// start.
+    /// The fingerprint of the plain set, all of which this device has. If absent, the device's file
+    /// is already encrypted and reads nothing more from the plain set; it can join, but not start.
     #[prost(message, optional, tag = "2")]
     #[serde(default)]
     pub holds: Option<WireFingerprint>,
@@ -195,16 +194,16 @@ pub struct EnableE2eeRequest {
     pub start: bool,
 }
 
-/// `POST /v1/accounts`: a new account.
+/// `POST /v1/accounts`: creates an account.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[prost(skip_debug)]
 #[serde(deny_unknown_fields)]
 pub struct AccountRequest {
-    /// 1 to 64 letters, digits and `. _ @ + -`; case does not matter.
+    /// The login: 1 to 64 letters, digits and `. _ @ + -`; case does not matter.
     #[prost(string, tag = "1")]
     #[schema(example = "ada")]
     pub login: String,
-    /// 8 to 1,024 bytes.
+    /// The password: 8 to 1,024 bytes.
     #[prost(string, tag = "2")]
     #[schema(example = "correct horse battery")]
     pub password: String,
@@ -218,7 +217,7 @@ pub struct AccountResponse {
     pub login: String,
 }
 
-/// `PUT /v1/accounts/password`: a new password.
+/// `PUT /v1/accounts/password`: changes the password of an account.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[prost(skip_debug)]
 #[serde(deny_unknown_fields)]
@@ -245,12 +244,12 @@ pub struct PasswordRequest {
 #[serde(deny_unknown_fields)]
 #[schema(as = RegisterDeviceRequest)]
 pub struct RegisterDeviceRequest {
-    /// Empty when a token is sent.
+    /// The login of the account; empty when a token is sent.
     #[prost(string, tag = "1")]
     #[serde(default)]
     #[schema(example = "ada")]
     pub login: String,
-    /// Empty when a token is sent.
+    /// The password of the account; empty when a token is sent.
     #[prost(string, tag = "2")]
     #[serde(default)]
     pub password: String,
@@ -266,7 +265,7 @@ pub struct RegisterDeviceRequest {
 #[prost(skip_debug)]
 #[schema(as = RegisterDeviceResponse)]
 pub struct RegisterDeviceResponse {
-    /// 16 hex digits.
+    /// The id of the device: 16 hex digits.
     #[prost(string, tag = "1")]
     pub device_id: String,
     /// The device's secret, returned only once: the server stores only a hash.
@@ -282,7 +281,7 @@ pub struct RegisterDeviceResponse {
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = Device)]
 pub struct DeviceInfo {
-    /// 16 hex digits.
+    /// The id of the device: 16 hex digits.
     #[prost(string, tag = "1")]
     pub device_id: String,
     /// The name of the device.
@@ -291,16 +290,16 @@ pub struct DeviceInfo {
     /// The sequence number up to which the device has all messages of the vault.
     #[prost(uint64, tag = "3")]
     pub cursor: u64,
-    /// The time of the last sync, milliseconds since 1970; 0 if the device never synced.
+    /// The time of the last sync, in milliseconds since 1970; 0 if the device has never synced.
     #[prost(uint64, tag = "4")]
     pub last_seen_ms: u64,
-    /// The time of registration, milliseconds since 1970.
+    /// The time of registration, in milliseconds since 1970.
     #[prost(uint64, tag = "5")]
     pub created_ms: u64,
     /// Whether this is the device that sent the request.
     #[prost(bool, tag = "6")]
     pub current: bool,
-    /// The node id in the timestamps of its changes: 16 hex digits, or empty if unknown.
+    /// The node id in the timestamps of the device's changes: 16 hex digits, or empty if unknown.
     #[prost(string, tag = "7")]
     #[serde(default)]
     #[schema(required)]
@@ -315,8 +314,8 @@ pub struct DeviceInfo {
     #[serde(default)]
     #[schema(required)]
     pub pending_download_count: u64,
-    /// The device whose token registered this one; revoking that device revokes this one, too.
-    /// Empty if this device was registered with the password.
+    /// The id of the device whose token registered this one; revoking that device revokes this one,
+    /// too. Empty if this device was registered with the password.
     #[prost(string, tag = "10")]
     #[serde(default)]
     #[schema(required)]
@@ -335,11 +334,11 @@ pub struct DeviceList {
     #[serde(default)]
     #[schema(required)]
     pub cursor: u64,
-    /// The fingerprint of the whole set.
+    /// The fingerprint of the vault's whole message set.
     #[prost(message, optional, tag = "3")]
     #[schema(required, nullable = false)]
     pub fingerprint: Option<WireFingerprint>,
-    /// The server's clock, milliseconds since 1970.
+    /// The time of the server's clock, in milliseconds since 1970.
     #[prost(uint64, tag = "4")]
     #[serde(default)]
     #[schema(required)]

@@ -30,12 +30,12 @@ use crate::row_id::RowId;
 use crate::schema::tracked_table::{CapturedColumn, DeclaredTable, TrackedTable};
 use crate::sql_value::read;
 
-/// What tracking a table found.
+/// The result of tracking a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TrackingResult {
-    /// The table.
+    /// The name of the table.
     pub table: String,
-    /// The number of existing rows; 0 if the table was tracked before.
+    /// The number of rows that existed when tracking began; 0 if the table was tracked before.
     pub rows_count: u64,
     /// Whether the table was tracked before.
     pub already_tracked: bool,

@@ -6,21 +6,21 @@ use utoipa::ToSchema;
 use super::finding_code::FindingCode;
 use crate::report::severity::Severity;
 
-/// What a finding code means.
+/// The explanation of a finding code.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct CatalogueEntry {
-    /// The code.
+    /// The finding code that the entry explains.
     pub code: FindingCode,
     /// The severity of every finding with this code.
     pub severity: Severity,
-    /// What is found, in a few words.
+    /// The problem in a few words.
     pub title: &'static str,
-    /// Why it matters.
+    /// The reason why the problem matters.
     pub why: &'static str,
-    /// The page that says so, a URL.
+    /// The URL of the page that documents the reason.
     pub reference: &'static str,
-    /// How it is found, with the thresholds.
+    /// The conditions under which the doctor reports the problem, with their thresholds.
     pub detection: &'static str,
-    /// What to do about it in general; a finding says it for its file.
+    /// The general fix for the problem; a finding has the fix for its file.
     pub fix: &'static str,
 }

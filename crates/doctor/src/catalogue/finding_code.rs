@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 
 macro_rules! finding_codes {
     ($($variant:ident: $text:literal,)*) => {
-        /// What the doctor can find. A code keeps its text and its meaning for ever.
+        /// The code of a problem that the doctor can find. The text and the meaning of a code never
+        /// change.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum FindingCode {

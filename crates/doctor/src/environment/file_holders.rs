@@ -14,15 +14,16 @@ use super::sqlite_locks::{LockedInode, SqliteLock, held_locks};
 /// A process that has a database open.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FileHolder {
-    /// The process ID; 0 or less if the kernel does not name it.
+    /// The process ID; 0 or less if the kernel does not identify the process.
     pub pid: i32,
-    /// The name of the process (`/proc/PID/comm`).
+    /// The name of the process, from `/proc/PID/comm`.
     pub name: String,
-    /// The command line, shortened.
+    /// The command line of the process, cut after 80 characters.
     pub command: String,
-    /// Whether it reads a snapshot at this moment: the WAL cannot start again.
+    /// Whether the process reads a snapshot at this moment. While it does, the WAL cannot start
+    /// again from its beginning.
     pub reading: bool,
-    /// Whether it has a transaction open that writes.
+    /// Whether the process has a write transaction open.
     pub writing: bool,
 }
 

@@ -18,14 +18,14 @@ use utoipa::ToSchema;
 
 use crate::time_limit::pause;
 
-/// A process.
+/// A process on this computer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ProcessInfo {
-    /// The process ID; 0 or less if the kernel does not name it.
+    /// The process ID; 0 or less if the kernel does not identify the process.
     pub pid: i32,
-    /// The name of the process (`/proc/PID/comm`).
+    /// The name of the process, from `/proc/PID/comm`.
     pub name: String,
-    /// The command line, shortened.
+    /// The command line of the process, cut after 80 characters.
     pub command: String,
 }
 

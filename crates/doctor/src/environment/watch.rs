@@ -38,22 +38,23 @@ pub struct FileWatcher {
     reading: BTreeMap<(i32, SqliteLock), Instant>,
 }
 
-/// What was seen of a file in one interval.
+/// The activity on a file in one interval.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WatchInterval {
-    /// How long the interval was.
+    /// The length of the interval in milliseconds.
     pub duration_ms: u64,
-    /// The size of the main file.
+    /// The size of the main file in bytes.
     pub file_bytes: u64,
-    /// The size of the `-wal` file; null without one.
+    /// The size of the `-wal` file in bytes; null if there is none.
     pub wal_bytes: Option<u64>,
-    /// How many frames were committed to the WAL since it started again; null without a WAL.
+    /// The number of frames that were committed to the WAL since it last started from its
+    /// beginning; null without a WAL.
     pub wal_frames_count: Option<u32>,
-    /// How many frames of the WAL are not in the main file yet; null without a WAL.
+    /// The number of frames of the WAL that are not in the main file yet; null without a WAL.
     pub wal_uncopied_count: Option<u32>,
-    /// How many transactions wrote; null of an encrypted file without a WAL.
+    /// The number of transactions that wrote; null if the file is encrypted and has no WAL.
     pub commits_count: Option<u32>,
-    /// The share of the time in which somebody could write: 0 to 1.
+    /// The share of the interval in which a process could write: 0 to 1.
     pub writing_ratio: f64,
     /// The processes that have the file open, the busiest first.
     pub users: Vec<WatchedProcess>,
@@ -64,18 +65,19 @@ pub struct WatchInterval {
 pub struct WatchedProcess {
     /// The process ID.
     pub pid: i32,
-    /// The name of the process (`/proc/PID/comm`).
+    /// The name of the process, from `/proc/PID/comm`.
     pub name: String,
-    /// The command line, shortened.
+    /// The command line of the process, cut after 80 characters.
     pub command: String,
-    /// The share of the time in which it could write: 0 to 1.
+    /// The share of the interval in which the process could write: 0 to 1.
     pub writing_ratio: f64,
-    /// The share of the time in which it had a snapshot: 0 to 1.
+    /// The share of the interval in which the process had a snapshot: 0 to 1.
     pub reading_ratio: f64,
-    /// How long it has had the same snapshot, as far as that was seen; null without a snapshot.
+    /// The time in milliseconds for which the process has had the same snapshot, as far as it was
+    /// observed; null without a snapshot.
     pub snapshot_duration_ms: Option<u64>,
-    /// How many frames of the WAL it does not see, which therefore stay in the WAL; null without a
-    /// snapshot of a WAL.
+    /// The number of frames of the WAL that the process does not see and that therefore stay in the
+    /// WAL; null without a snapshot of a WAL.
     pub behind_frames_count: Option<u32>,
 }
 

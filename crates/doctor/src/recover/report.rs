@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What was saved of a damaged file. All counts of what is lost are lower bounds: what nothing
-/// points to any more is not known.
+/// The content that was saved from a damaged file, and the known losses. All counts of losses are
+/// lower bounds, because content that nothing refers to any more cannot be counted.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct RecoverReport {
     /// The path of the damaged file.
@@ -17,41 +17,41 @@ pub struct RecoverReport {
     pub cipher: &'static str,
     /// The cipher of the new file; `none` if it is not encrypted.
     pub target_cipher: &'static str,
-    /// The pages of the damaged file.
+    /// The state of the damaged file's pages.
     pub pages: RecoveredPages,
-    /// How many pages of the schema are lost, each with the definitions on it.
+    /// The number of lost pages of the schema, each with all definitions on it.
     pub lost_schema_pages_count: u64,
-    /// How many definitions of the schema are cut or wrong.
+    /// The number of definitions in the schema that are truncated or invalid.
     pub torn_schema_rows_count: u64,
-    /// The tables of the new file that the damaged file had, by name.
+    /// The tables of the damaged file that the new file has, by name.
     pub tables: Vec<RecoveredTable>,
-    /// The rows of pages that no table led to; null if there are no such pages.
+    /// The table with rows from pages that no table refers to; null if there are no such rows.
     pub lost_and_found: Option<LostAndFound>,
-    /// What the schema of the damaged file has and the new file has not.
+    /// The objects in the schema of the damaged file that the new file lacks.
     pub missing: Vec<MissingObject>,
-    /// Collations that SQLite does not have: the new file orders by bytes instead, until its own
-    /// program runs REINDEX.
+    /// The collations that SQLite does not have. The new file orders by bytes instead, until the
+    /// program that defines them runs REINDEX.
     pub collations: Vec<String>,
-    /// What the integrity check of SQLite finds in the new file: `ok`, or messages.
+    /// The result of SQLite's integrity check of the new file: `ok`, or messages.
     pub integrity: Vec<String>,
-    /// How many rows are in all tables of the new file.
+    /// The number of rows in all tables of the new file.
     pub saved_rows_count: u64,
-    /// Whether nothing is known to be lost.
+    /// Whether no loss is known.
     pub complete: bool,
-    /// Whether SQLite finds nothing wrong with the new file.
+    /// Whether SQLite's integrity check finds no problem in the new file.
     pub sound: bool,
 }
 
-/// The pages of a damaged file.
+/// The state of a damaged file's pages.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct RecoveredPages {
-    /// How many pages the file has; 0 if the header that would say so is lost.
+    /// The number of pages of the file; 0 if it is unknown, because the header is lost.
     pub pages_count: u64,
-    /// How many pages the header counts that the file does not have.
+    /// The number of pages that the header counts and the file lacks.
     pub missing_count: u64,
-    /// How many pages cannot be read, because of the disk or the cipher.
+    /// The number of pages that cannot be read, because of the disk or the cipher.
     pub unreadable_count: u64,
-    /// The numbers of the first hundred pages that cannot be read.
+    /// The numbers of the unreadable pages, at most the first hundred.
     pub first_unreadable: Vec<u32>,
     /// Whether page 1 can be read; if not, the settings and the root of the schema are lost.
     pub page_1_readable: bool,
@@ -77,20 +77,20 @@ impl RecoveredPages {
     }
 }
 
-/// What was saved of a table.
+/// The rows that were saved from a table, and its known losses.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RecoveredTable {
     /// The name of the table.
     pub name: String,
-    /// How many rows are in the new file.
+    /// The number of rows of the table in the new file.
     pub saved_rows_count: u64,
-    /// How many rows are lost that an index or the pages of the table count.
+    /// The number of lost rows, according to the indexes or the pages of the table.
     pub lost_rows_count: u64,
-    /// How many rows have a value that is cut, empty or wrong.
+    /// The number of rows with a truncated, empty or invalid value.
     pub torn_rows_count: u64,
-    /// How many pages of the table are lost, each with all rows on it or below it.
+    /// The number of lost pages of the table, each with all rows on it or below it.
     pub lost_pages_count: u64,
-    /// The rows that the new file did not take; null if it took all.
+    /// The rows that the new file rejected; null if there are none.
     pub rejected: Option<RejectedRows>,
 }
 
@@ -104,34 +104,34 @@ impl RecoveredTable {
     }
 }
 
-/// Rows that a constraint rejected, or that were there already.
+/// The rows that were not saved, because a constraint rejected them or they already existed.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RejectedRows {
-    /// How many rows there are.
+    /// The number of rejected rows.
     pub rows_count: u64,
-    /// Why the first of them was rejected.
+    /// The reason why the first of these rows was rejected.
     pub reason: String,
 }
 
-/// The table for rows that belong to no table that was found.
+/// The table for rows that belong to none of the tables that were found.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct LostAndFound {
     /// The name of the table in the new file.
     pub table: String,
-    /// How many rows it has.
+    /// The number of rows in the table.
     pub rows_count: u64,
 }
 
-/// A table, index, view or trigger that could not be created again.
+/// A table, index, view or trigger that could not be created in the new file.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct MissingObject {
-    /// What it is: `table`, `index`, `view` or `trigger`.
+    /// The kind of object: `table`, `index`, `view` or `trigger`.
     pub kind: String,
-    /// The name of it.
+    /// The name of the object.
     pub name: String,
-    /// Why it could not be created: mostly an error of SQLite.
+    /// The reason why the object could not be created, usually an error from SQLite.
     pub reason: String,
-    /// The statement that would create it.
+    /// The SQL statement that would create the object.
     pub sql: String,
 }
 

@@ -13,7 +13,7 @@ use crate::environment::processes::ProcessInfo;
 pub enum JournalKind {
     /// A write-ahead log.
     Wal,
-    /// A rollback journal of any mode: no file says which.
+    /// A rollback journal. The file does not store which of its modes is used.
     Rollback,
 }
 
@@ -26,49 +26,49 @@ impl fmt::Display for JournalKind {
     }
 }
 
-/// How the file was opened.
+/// The way in which the file was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileOpenMode {
-    /// Without locks, and without its WAL.
+    /// The file was opened without locks and without its WAL.
     Immutable,
-    /// Without locks, as the next program would find it; what is written stays in memory.
+    /// The file was opened without locks, as the next program would find it; writes stay in memory.
     Overlay,
-    /// With locks, next to other programs.
+    /// The file was opened with locks, alongside other programs.
     Shared,
 }
 
-/// Which file was examined. What could not be read is null.
+/// The summary of the file that was examined. Values that could not be read are null.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct FileSummary {
-    /// The path, without symbolic links.
+    /// The path of the file, without symbolic links.
     pub path: String,
-    /// The size of the main file.
+    /// The size of the main file in bytes.
     pub file_bytes: u64,
-    /// The size of the `-wal` file; null without one.
+    /// The size of the `-wal` file in bytes; null if there is none.
     pub wal_bytes: Option<u64>,
-    /// The size of a page.
+    /// The size of a page in bytes; null if it could not be read.
     pub page_bytes: Option<u32>,
-    /// How many pages there are, free ones and those of the WAL included.
+    /// The number of pages, including free ones and those in the WAL; null if it could not be read.
     pub pages_count: Option<u64>,
-    /// How many pages are free.
+    /// The number of free pages; null if it could not be read.
     pub free_pages_count: Option<u64>,
-    /// The kind of its journal.
+    /// The kind of journal that the file has; null if it could not be read.
     pub journal: Option<JournalKind>,
-    /// The name of the cipher; `none` if the file is not encrypted.
+    /// The name of the cipher: `none` if the file is not encrypted, null if it could not be read.
     pub cipher: Option<&'static str>,
-    /// The version of the SQLite that wrote last.
+    /// The version of the SQLite library that last wrote to the file; null if it could not be read.
     pub sqlite_version: Option<String>,
-    /// How many ordinary tables there are.
+    /// The number of ordinary tables; null if it could not be read.
     pub tables_count: Option<usize>,
-    /// How many indexes there are, automatic ones included.
+    /// The number of indexes, including automatic ones; null if it could not be read.
     pub indexes_count: Option<usize>,
-    /// The type of the file system, as Linux names it.
+    /// The type of the file system, as named by Linux; null if it could not be read.
     pub file_system: Option<String>,
-    /// The other processes that have it open, as far as this user may see.
+    /// The other processes that have the file open, as far as this user can see them.
     pub processes: Vec<ProcessInfo>,
-    /// How it was opened; null if the content was not looked at.
+    /// The way in which the file was opened; null if its content was not examined.
     pub open_mode: Option<FileOpenMode>,
-    /// Whether the file changed while it was looked at.
+    /// Whether the file changed during the examination.
     pub changed_meanwhile: bool,
 }

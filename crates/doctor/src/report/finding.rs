@@ -15,15 +15,15 @@ use utoipa::ToSchema;
 use super::severity::Severity;
 use crate::catalogue::finding_code::FindingCode;
 
-/// What to do about a finding.
+/// The fix for a finding: its language and its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case", tag = "language", content = "text")]
 pub enum Fix {
-    /// Statements for an SQLite shell on this file.
+    /// SQL statements to run on this file in an SQLite shell.
     Sql(String),
-    /// A command line.
+    /// A command line to run in a shell.
     Shell(String),
-    /// What somebody must decide, or what no command can do.
+    /// Advice in words, where a person must decide or no command can fix the problem.
     Advice(String),
 }
 
@@ -44,27 +44,28 @@ impl fmt::Display for Fix {
     }
 }
 
-/// One thing that was found in one file.
+/// A problem that was found in one file.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DoctorFinding {
-    /// The code, which the catalogue explains.
+    /// The code of the problem, which the catalogue explains.
     pub code: FindingCode,
-    /// The severity of the code.
+    /// The severity of the finding, which its code determines.
     pub severity: Severity,
-    /// What was found, in one line, with the names of this file.
+    /// The problem in one line, with the names from this file.
     pub summary: String,
-    /// What shows it: lines for people.
+    /// The evidence for the problem: lines for people.
     pub evidence: Vec<String>,
     /// The evidence for programs: names and values that depend on the code
     /// (`docs/reference/formats/13-doctor.md`).
     #[schema(value_type = Object)]
     pub details: Map<String, Value>,
-    /// What it costs in this file; empty if nothing is known beyond what the catalogue says.
+    /// The impact of the problem on this file; empty if nothing is known beyond the catalogue
+    /// entry.
     pub impact: String,
-    /// What to do about it.
+    /// The fix for the problem in this file.
     pub fix: Fix,
-    /// The statements that `--fix` runs, with the key of the file; null if somebody must decide
-    /// first.
+    /// The SQL statements that `--fix` runs, with the key of the file if it has one; null if a
+    /// person must decide first.
     pub fix_sql: Option<String>,
 }
 

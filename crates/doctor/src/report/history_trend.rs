@@ -6,30 +6,31 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The figures of a file at one moment.
+/// The measurements of a file at one time.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct HistoryFigures {
-    /// The size of the main file.
+    /// The size of the main file in bytes.
     pub file_bytes: u64,
-    /// The size of the `-wal` file; 0 without one.
+    /// The size of the `-wal` file in bytes; 0 if there is none.
     pub wal_bytes: u64,
-    /// The share of all pages that are free, 0 to 1; null if no page could be read.
+    /// The share of free pages among all pages: 0 to 1; null if no page could be read.
     pub free_ratio: Option<f64>,
 }
 
-/// What has changed in a file since earlier examinations of it.
+/// The changes in a file since earlier examinations of it.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct HistoryTrend {
-    /// When the earlier figures are from, in milliseconds since 1970.
+    /// The time of the earlier measurements, in milliseconds since 1970.
     pub since_ms: u64,
-    /// The earlier figures: of the oldest run of the last eight days, or else of the last run.
+    /// The earlier measurements: those of the oldest run in the last eight days or, without one, of
+    /// the last run.
     pub before: HistoryFigures,
-    /// The figures of this run.
+    /// The measurements of this run.
     pub now: HistoryFigures,
-    /// Findings that the last run did not have, as `code: summary`.
+    /// The findings that the last run did not have, as `code: summary`.
     pub new: Vec<String>,
-    /// Findings that only the last run had, as `code: summary`.
+    /// The findings that the last run had and this one does not have, as `code: summary`.
     pub gone: Vec<String>,
-    /// How many lines of the history could not be read.
+    /// The number of lines of the history that could not be read.
     pub unread_lines_count: usize,
 }

@@ -40,11 +40,11 @@ impl IgnoreRule {
     }
 }
 
-/// A finding that somebody has decided to leave as it is.
+/// A finding that a rule of the user ignores.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct IgnoredFinding {
-    /// The finding.
+    /// The finding that is ignored.
     pub finding: DoctorFinding,
-    /// Why it is left as it is.
+    /// The user's reason for ignoring the finding.
     pub reason: String,
 }

@@ -5,15 +5,15 @@ use std::fmt;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// How severe a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth knowing; nothing is wrong.
+    /// The finding is worth knowing, but nothing is wrong.
     Info,
-    /// It costs time or room, or will one day.
+    /// The problem costs time or space, or will do so one day.
     Warning,
-    /// Data is lost or out of reach, or somebody waits.
+    /// Data is lost or inaccessible, or a program has to wait.
     Error,
 }
 

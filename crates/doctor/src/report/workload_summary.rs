@@ -3,63 +3,66 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a program asked of the file.
+/// The summary of the statements that a program ran on the file, according to its log.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct WorkloadSummary {
-    /// How many statements read or write rows.
+    /// The number of statements that read or write rows.
     pub statements_count: u64,
-    /// How many statements do not: BEGIN, PRAGMA, CREATE.
+    /// The number of other statements, such as BEGIN, PRAGMA and CREATE.
     pub others_count: u64,
-    /// How many lines of the log belong to no statement.
+    /// The number of lines in the log that belong to no statement.
     pub unread_lines_count: u64,
-    /// How many statements there are without their values.
+    /// The number of different statements, not counting differences in their values.
     pub shapes_count: usize,
-    /// Whether the log says how long the statements took.
+    /// Whether the log contains durations of statements.
     pub timed: bool,
-    /// The statements by shape, the heaviest first.
+    /// The statements by shape, those that take the most time first.
     pub queries: Vec<WorkloadQuery>,
-    /// Statements that cannot be run on this file.
+    /// The statements that cannot be run on this file.
     pub rejected: Vec<RejectedStatement>,
-    /// Indexes that no statement uses, of the tables that the statements read.
+    /// The indexes that no statement uses, on tables that the statements read.
     pub unused_indexes: Vec<String>,
 }
 
-/// The statements of one shape.
+/// The statements of one shape: they differ only in their values.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct WorkloadQuery {
-    /// The statement with `?` for each value.
+    /// The statement with `?` in place of each value.
     pub shape: String,
-    /// One of the statements.
+    /// An example: one of the statements with its values.
     pub example: String,
-    /// How many statements there were.
+    /// The number of statements of this shape in the log.
     pub calls_count: u64,
-    /// How long all of them took by the log, in microseconds; null if the log does not say.
+    /// The total duration of these statements according to the log, in microseconds; null if the
+    /// log does not contain it.
     pub logged_us: Option<f64>,
-    /// The share of the time of the whole workload, by the log or else as measured: 0 to 1; null
-    /// if neither is known.
+    /// The share of the duration of the whole workload, according to the log or, without it, as
+    /// measured: 0 to 1; null if neither is known.
     pub time_ratio: Option<f64>,
-    /// The lines of EXPLAIN QUERY PLAN.
+    /// The query plan of the example: the lines of EXPLAIN QUERY PLAN.
     pub plan: Vec<String>,
-    /// How long the example takes, in microseconds; null if it could not be run.
+    /// The measured duration of the example, in microseconds; null if it could not be run.
     pub measured_before_us: Option<f64>,
-    /// How long the example takes with the advised indexes, in microseconds; null if it could not
-    /// be run.
+    /// The measured duration of the example with the recommended indexes, in microseconds; null if
+    /// it could not be run.
     pub measured_after_us: Option<f64>,
-    /// How many steps of SQLite's virtual machine the example takes; null if it could not be run.
+    /// The number of steps that SQLite's virtual machine takes for the example; null if it could
+    /// not be run.
     pub before_steps_count: Option<i32>,
-    /// How many steps the example takes with the advised indexes; null if it could not be run.
+    /// The number of steps that SQLite's virtual machine takes for the example with the recommended
+    /// indexes; null if it could not be run.
     pub after_steps_count: Option<i32>,
-    /// The advised indexes that it uses.
+    /// The names of the recommended indexes that the statement uses.
     pub indexes: Vec<String>,
 }
 
 /// A statement that cannot be run on this file.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct RejectedStatement {
-    /// The statement with `?` for each value.
+    /// The statement with `?` in place of each value.
     pub shape: String,
-    /// How many statements of this shape there were.
+    /// The number of statements of this shape in the log.
     pub calls_count: u64,
-    /// The error of SQLite.
+    /// The error message from SQLite.
     pub message: String,
 }

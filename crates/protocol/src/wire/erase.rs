@@ -24,17 +24,17 @@ pub struct EraseRequest {
     pub key_id: Bytes,
 }
 
-/// A message and its new content.
+/// The timestamp of a message whose content is erased, and the new content.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Erasure)]
 pub struct WireErasure {
-    /// As in `Message`.
+    /// The timestamp of the message, as in `Message`.
     #[prost(bytes = "bytes", tag = "1")]
     #[serde(with = "crate::json::timestamp")]
     #[schema(value_type = String, example = "2026-11-21T06:30:00.123Z-0000-a1b2c3d4e5f60718")]
     pub timestamp: Bytes,
-    /// The new content.
+    /// The new content of the message, as in `Message`.
     #[prost(bytes = "bytes", tag = "2")]
     #[serde(with = "crate::json::base64")]
     #[schema(value_type = String, format = Byte, example = "AQU=")]

@@ -20,17 +20,18 @@ pub struct ReconcileRequest {
 #[serde(deny_unknown_fields)]
 #[schema(as = RangeClaim)]
 pub struct WireRangeClaim {
-    /// Hybrid times between the end of the claim before this one, or 0, and the start of this one.
+    /// The number of hybrid times between the end of the previous claim, or 0, and the start of
+    /// this one.
     #[prost(uint64, tag = "1")]
     #[serde(default, with = "crate::json::hex64")]
     #[schema(value_type = String, example = "0000000000000000")]
     pub gap: u64,
-    /// Hybrid times from its start to its end.
+    /// The number of hybrid times from the start of the range to its end.
     #[prost(uint64, tag = "2")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "ffffffffffffffff")]
     pub length: u64,
-    /// The number of messages; 0 without `ids` requests everything.
+    /// The number of messages in the range; 0 without `ids` requests all messages of the range.
     #[prost(uint64, tag = "3")]
     #[serde(default)]
     pub count: u64,
@@ -49,8 +50,8 @@ pub struct WireRangeClaim {
 /// The response to a `ReconcileRequest`.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 pub struct ReconcileResponse {
-    /// One for each claim, in order. Fewer if the response would become too large: request the rest
-    /// again.
+    /// The differences, one for each claim, in order. There are fewer if the response would become
+    /// too large: request the rest again.
     #[prost(message, repeated, tag = "1")]
     pub diffs: Vec<WireRangeDiff>,
     /// The vault's newest sequence number before the comparison.
@@ -60,11 +61,11 @@ pub struct ReconcileResponse {
     #[prost(message, optional, tag = "3")]
     #[schema(required, nullable = false)]
     pub fingerprint: Option<WireFingerprint>,
-    /// The server's clock, milliseconds since 1970.
+    /// The time of the server's clock, in milliseconds since 1970.
     #[prost(uint64, tag = "4")]
     pub server_time_ms: u64,
-    /// The id of the message set that the cursor belongs to. In another set, cursors start at 0
-    /// again. In JSON 16 hex digits.
+    /// The id of the message set that the cursor belongs to; in JSON 16 hex digits. In another set,
+    /// cursors start at 0 again.
     #[prost(fixed64, tag = "5")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "6d1f0c3a5b7e9d24")]
@@ -75,22 +76,22 @@ pub struct ReconcileResponse {
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = RangeDiff)]
 pub struct WireRangeDiff {
-    /// Whether both sides have the same messages; then the other fields are empty.
+    /// Whether both sides have the same messages; if so, the other fields are empty.
     #[prost(bool, tag = "1")]
     pub equal: bool,
-    /// For a count and digest: the server's messages in buckets, from the start of the claim. After
-    /// the last bucket it has none.
+    /// The server's messages in buckets, from the start of the claim, if the claim has a count and
+    /// a digest. After the last bucket, the server has none.
     #[prost(message, repeated, tag = "2")]
     pub buckets: Vec<WireRangeBucket>,
-    /// For ids: the messages that the device lacks, in order of time.
+    /// The messages that the device lacks, in order of time, if the claim has ids.
     #[prost(message, repeated, tag = "3")]
     pub messages: Vec<WireMessage>,
-    /// For ids: the ids that the server lacks.
+    /// The ids of the messages that the server lacks, if the claim has ids.
     #[prost(fixed64, repeated, tag = "4")]
     #[serde(with = "crate::json::hex64s")]
     #[schema(value_type = Vec<String>)]
     pub wanted: Vec<u64>,
-    /// For ids: the length of the examined part of the claim, in hybrid times from its start; 0 if
+    /// The length of the examined part of a claim with ids, in hybrid times from its start; 0 if
     /// all of it was examined. Ids in `wanted` count only if their messages are in this part; claim
     /// the rest again.
     #[prost(uint64, tag = "5")]
@@ -103,15 +104,15 @@ pub struct WireRangeDiff {
 #[derive(Clone, Copy, PartialEq, prost::Message, Serialize, Deserialize, ToSchema)]
 #[schema(as = RangeBucket)]
 pub struct WireRangeBucket {
-    /// Hybrid times from its start to its end.
+    /// The number of hybrid times from the start of the range to its end.
     #[prost(uint64, tag = "1")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "0000400000000000")]
     pub length: u64,
-    /// The number of messages.
+    /// The number of messages in the range.
     #[prost(uint64, tag = "2")]
     pub count: u64,
-    /// The last 64 bits of their digest.
+    /// The last 64 bits of the messages' digest.
     #[prost(fixed64, tag = "3")]
     #[serde(with = "crate::json::hex64")]
     #[schema(value_type = String, example = "0000000000000000")]

@@ -15,17 +15,18 @@ use crate::row_id::RowId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VisibilityOverrideKind {
-    /// Deleted, and visible: a visible row refers to it.
+    /// The row is deleted, but visible, because a visible row refers to it.
     Resurrected,
-    /// Deleted, referred to, and not visible: it conflicts with the visible rows.
+    /// The row is deleted and referred to, but not visible, because it conflicts with visible rows.
     DanglingReference,
-    /// Live, and not visible: a newer row has the same unique value.
+    /// The row is live, but not visible, because a newer row has the same unique value.
     Displaced,
-    /// Live, and not visible: the table rejects it regardless of other rows.
+    /// The row is live, but not visible, because the table rejects it regardless of other rows.
     Constraint,
-    /// Live, and not visible: its key does not fit this table.
+    /// The row is live, but not visible, because its key does not fit this table.
     InvalidKey,
-    /// Live, and not visible: a chunk of a large value has not been received yet.
+    /// The row is live, but not visible, because a chunk of a large value has not been received
+    /// yet.
     Incomplete,
 }
 

@@ -36,14 +36,14 @@ use crate::row_id::RowId;
 use crate::schema::references::{KeyReferences, NewKeys, update_untracked_tables};
 use crate::schema::tracked_table::TrackedTable;
 
-/// A new row that got a new key, because another row has its old one.
+/// A new row that got a new key, because another row has its old key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RenumberedRow {
-    /// The row's table.
+    /// The name of the row's table.
     pub table: String,
     /// The key that the row had on this device until now.
     pub old_key: i64,
-    /// The new key.
+    /// The key that the row has now.
     pub new_key: i64,
 }
 

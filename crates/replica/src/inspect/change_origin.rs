@@ -7,17 +7,17 @@ use utoipa::ToSchema;
 use super::devices::DeviceNames;
 use super::json;
 
-/// When a change was made, and on which device.
+/// The time of a change, and the device that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ChangeOrigin {
-    /// The message's timestamp.
+    /// The timestamp of the change's message.
     #[serde(serialize_with = "json::text")]
     #[schema(value_type = String, example = "2026-11-21T06:30:00.123Z-0000-a1b2c3d4e5f60718")]
     pub timestamp: Timestamp,
-    /// The time of the change, milliseconds since 1970. Rows that existed before their table was
+    /// The time of the change, in milliseconds since 1970. Rows that existed before their table was
     /// tracked have the first day of 1970.
     pub changed_ms: u64,
-    /// The name of the device, or the digits of its node id.
+    /// The name of the device that made the change, or the digits of its node id.
     pub device_name: String,
     /// The device's id in timestamps: 16 hex digits.
     #[serde(serialize_with = "json::text")]

@@ -36,29 +36,29 @@ use crate::tracking::schema_change;
 /// An edit that was overwritten by a concurrent edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Conflict {
-    /// The id of the conflict: hex digits, the same on all devices.
+    /// The id of the conflict: hex digits, which are the same on all devices.
     pub id: String,
-    /// The table.
+    /// The name of the table.
     pub table: String,
-    /// The primary key, as SQL literals.
+    /// The primary key of the row, as SQL literals.
     pub key: String,
-    /// The column; null for the row as a whole.
+    /// The name of the column; null if the conflict concerns the row as a whole.
     pub column: Option<String>,
-    /// The edit that was lost.
+    /// The edit that was overwritten.
     pub lost: ConflictEdit,
-    /// The edit that is shown instead.
+    /// The edit that is shown instead of the overwritten one.
     pub winner: ConflictEdit,
 }
 
 /// An edit of a cell or a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ConflictEdit {
-    /// The time and the device.
+    /// The time of the edit, and the device that made it.
     #[serde(flatten)]
     pub origin: ChangeOrigin,
-    /// Whether the row was deleted.
+    /// Whether the edit deleted the row.
     pub deleted: bool,
-    /// The new value of the cell as an SQL literal; null for a row as a whole.
+    /// The new value of the cell as an SQL literal; null if the edit concerns the row as a whole.
     pub value: Option<String>,
 }
 

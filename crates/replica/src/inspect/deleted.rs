@@ -24,9 +24,9 @@ use crate::tracking::schema_change;
 /// A row that was deleted and not created again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DeletedRow {
-    /// The primary key, as SQL literals.
+    /// The primary key of the row, as SQL literals.
     pub key: String,
-    /// The time and the device of the deletion.
+    /// The time of the deletion, and the device that made it.
     #[serde(flatten)]
     pub origin: ChangeOrigin,
     /// The columns, including those of the key, and their last values as SQL literals.

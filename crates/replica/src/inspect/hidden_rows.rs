@@ -25,25 +25,25 @@ use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value::{key_to_literals, to_literal};
 use crate::tracking::schema_change;
 
-/// A hidden row.
+/// A row that is not visible in its table, although it is live, or deleted and still referred to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HiddenRow {
-    /// The id of the row, the same on all devices.
+    /// The id of the row, which is the same on all devices.
     pub id: String,
-    /// The table.
+    /// The name of the table.
     pub table: String,
-    /// The primary key, as SQL literals.
+    /// The primary key of the row, as SQL literals.
     pub key: String,
     /// The kind of reason why the row is hidden.
     pub kind: VisibilityOverrideKind,
-    /// The reason in words, often SQLite's.
+    /// The reason in words, often the error message from SQLite.
     pub reason: String,
-    /// The columns and their values as SQL literals, as far as known.
+    /// The columns and their values as SQL literals, as far as they are known.
     #[serde(serialize_with = "json::object")]
     #[schema(value_type = BTreeMap<String, String>)]
     pub cells: Vec<(String, String)>,
     /// The key of the visible row with the same unique value, as SQL literals: the two rows can be
-    /// merged. Null if there is none.
+    /// merged. Null if there is no such row.
     pub same_as: Option<String>,
 }
 

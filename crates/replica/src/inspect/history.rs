@@ -20,23 +20,23 @@ use crate::sql_value::{key_to_literals, to_literal};
 /// One change of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HistoryEntry {
-    /// The time and the device.
+    /// The time of the change, and the device that made it.
     #[serde(flatten)]
     pub origin: ChangeOrigin,
-    /// The primary key, as SQL literals.
+    /// The primary key of the row, as SQL literals.
     pub key: String,
     /// Whether the row was deleted instead of written.
     pub deleted: bool,
-    /// The values that were written.
+    /// The values that the change wrote; empty for a deletion.
     pub cells: Vec<HistoryCell>,
     /// Whether this change determines if the row exists.
     pub visible: bool,
 }
 
-/// One cell of a write.
+/// The value of one cell that a change wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct HistoryCell {
-    /// The column.
+    /// The name of the column.
     pub column: String,
     /// The value as an SQL literal.
     pub value: String,

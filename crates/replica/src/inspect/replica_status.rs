@@ -22,7 +22,7 @@ use crate::sql_value::key_to_literals;
 use crate::sync::recovery_phrase;
 use crate::tracking::schema_change;
 
-/// The state of a replica, without contacting the server.
+/// The state of a replica, determined without contacting the server.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ReplicaStatus {
     /// This device's id in timestamps: 16 hex digits.
@@ -54,7 +54,7 @@ pub struct ReplicaStatus {
     /// The tables that were rebuilt or got columns since the last sync. Not all writes to them were
     /// recorded; the next sync finds the rest.
     pub uncaptured_tables: Vec<String>,
-    /// The server, if one is configured.
+    /// The state of the server at the last sync; null if no server is configured.
     pub remote: Option<RemoteStatus>,
     /// The resurrected and hidden rows (`docs/reference/formats/2-message.md`).
     pub visibility_overrides: Vec<OverriddenRow>,
@@ -72,7 +72,7 @@ pub struct ReplicaStatus {
 pub struct TableStatus {
     /// The name of the table.
     pub table: String,
-    /// The number of rows.
+    /// The number of rows in the table.
     pub rows_count: u64,
 }
 
@@ -85,26 +85,27 @@ pub struct RemoteStatus {
     pub login: String,
     /// The id of this device's registration.
     pub device_id: String,
-    /// The sequence number up to which this device has everything.
+    /// The sequence number up to which this device has all messages of the server.
     pub cursor: u64,
-    /// The time of the last sync, milliseconds since 1970; 0 if never.
+    /// The time of the last sync, in milliseconds since 1970; 0 if the device has never synced.
     pub last_synced_ms: u64,
-    /// The number of messages on the server at that time.
+    /// The number of messages on the server at the last sync.
     pub server_messages_count: u64,
-    /// Whether the file and the server were in sync at that time.
+    /// Whether the file and the server were in sync at the last sync.
     pub in_sync: bool,
-    /// The messages that the server had lost and not received again by that time.
+    /// The messages that the server had lost and not received again by the last sync; null if there
+    /// were none.
     pub server_loss: Option<ServerLoss>,
 }
 
 /// A deleted row that is visible or a live row that is hidden.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct OverriddenRow {
-    /// The table.
+    /// The name of the table.
     pub table: String,
-    /// The primary key, as SQL literals.
+    /// The primary key of the row, as SQL literals.
     pub key: String,
-    /// The kind of reason.
+    /// The kind of reason why the row is visible or hidden.
     pub kind: VisibilityOverrideKind,
     /// The reason in words.
     pub reason: String,

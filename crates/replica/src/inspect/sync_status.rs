@@ -19,7 +19,7 @@ pub struct SyncStatus {
     pub pending_download_count: u64,
     /// Whether the file and the server have the same changes and nothing is pending.
     pub in_sync: bool,
-    /// The server's clock, in milliseconds since 1970.
+    /// The time of the server's clock, in milliseconds since 1970.
     pub server_time_ms: u64,
     /// The devices of the account, including this one.
     pub devices: Vec<DeviceInfo>,

@@ -15,20 +15,20 @@ use crate::schema::tracked_table::TrackedTable;
 use crate::sql_value::{key_to_literals, read};
 use crate::tracking::{comparison, schema_change};
 
-/// A row that is not as the changes say.
+/// A row in a table that differs from the recorded changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RowDifference {
-    /// The table.
+    /// The name of the table.
     pub table: String,
-    /// The primary key, as SQL literals.
+    /// The primary key of the row, as SQL literals.
     pub key: String,
     /// The kind of difference.
     pub kind: RowDifferenceKind,
-    /// The columns that differ; empty unless the row has different values.
+    /// The names of the columns that differ; empty unless the row has different values.
     pub columns: Vec<String>,
 }
 
-/// How a row differs from what the changes say.
+/// The kind of difference between a row and the recorded changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RowDifferenceKind {
@@ -36,11 +36,11 @@ pub enum RowDifferenceKind {
     Unknown,
     /// The table lacks the row, but no change deleted it.
     Missing,
-    /// The row has different values.
+    /// The values of the row differ from the recorded changes.
     Changed,
 }
 
-/// What a comparison of all tables found.
+/// The result of comparing all tables with the recorded changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TablesVerification {
     /// The number of rows in the tables.

@@ -17,7 +17,7 @@ const TIMESTAMPS_COUNT_MAX: usize = 5;
 pub struct RejectedMessages {
     /// The number of messages for each reason.
     pub by_reason: RejectionCounts,
-    /// The timestamps of the first of them, at most five.
+    /// The timestamps of the first rejected messages, at most five.
     #[serde(serialize_with = "json::texts")]
     #[schema(value_type = Vec<String>)]
     pub timestamps: Vec<Timestamp>,
@@ -26,17 +26,19 @@ pub struct RejectedMessages {
 /// The number of rejected messages for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RejectionCounts {
-    /// From a later version of Warren, or malformed; or with an invalid timestamp.
+    /// The number of messages that are malformed, come from a later version of Warren, or have an
+    /// invalid timestamp.
     pub undecodable: u64,
-    /// Not encrypted, although this file is end-to-end encrypted: anyone could have created them.
+    /// The number of messages that are not encrypted, although this file is end-to-end encrypted:
+    /// anyone could have created them.
     pub not_encrypted: u64,
-    /// Encrypted with another key.
+    /// The number of messages that are encrypted with another key.
     pub wrong_key: u64,
-    /// Encrypted, but truncated.
+    /// The number of messages whose encrypted content is truncated.
     pub truncated: u64,
-    /// Encrypted, but with the timestamp of another message.
+    /// The number of messages whose encrypted content has the timestamp of another message.
     pub replayed: u64,
-    /// Encrypted, but changed by someone without the key.
+    /// The number of messages whose encrypted content was changed by someone without the key.
     pub tampered: u64,
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn missing_constraints(
 /// A constraint that a table has on another device and lacks in this file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct MissingConstraint {
-    /// The table.
+    /// The name of the table.
     pub table: String,
     /// The kind of constraint: `check`, `generated_column` or `unique_index`.
     #[serde(serialize_with = "kind_name")]

@@ -23,7 +23,7 @@ pub enum SchemaConflictKind {
     DeclarationRejected,
     /// Another device declared the table with another primary key.
     KeyMismatch,
-    /// Rows have NULL in the primary key, and stay on this device.
+    /// Rows of the table have NULL in the primary key, and stay on this device.
     NullKey,
 }
 
@@ -45,11 +45,11 @@ impl SchemaConflictKind {
 /// A table that cannot be the same as on other devices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SchemaConflict {
-    /// The table.
+    /// The name of the table.
     pub table: String,
     /// The kind of conflict.
     pub kind: SchemaConflictKind,
-    /// The reason in words, often SQLite's.
+    /// The reason in words, often the error message from SQLite.
     pub reason: String,
 }
 

@@ -23,8 +23,8 @@ pub struct SyncReport {
     pub in_sync: bool,
     /// Whether the message sets differed and were reconciled.
     pub reconciled: bool,
-    /// The kind of difference between the file and the server, if there is one: `withheld`, `lost`
-    /// or `other`.
+    /// The kind of difference between the file and the server: `withheld`, `lost` or `other`; null
+    /// if there is none.
     #[serde(serialize_with = "discrepancy_name")]
     #[schema(value_type = Option<String>, example = "withheld")]
     pub discrepancy: Option<SetDiscrepancy>,
@@ -32,7 +32,7 @@ pub struct SyncReport {
     pub server_messages_count: u64,
     /// Whether this file is a copy and was registered as a new device.
     pub registered_copy: bool,
-    /// Messages that were received and stored, but are not shown.
+    /// The received messages that are stored, but not shown.
     pub rejected: RejectedMessages,
     /// The number of messages in this file that are not sent, because the server rejects their
     /// timestamps as invalid.
@@ -43,7 +43,7 @@ pub struct SyncReport {
     pub unerased_count: u64,
     /// The number of messages in the file that are not shown, from this sync and earlier ones.
     pub rejected_count: u64,
-    /// The columns and tables that other devices have and this file lacks. Their content is stored
+    /// The tables and columns that other devices have and this file lacks. Their content is stored
     /// until they exist.
     pub missing_tables: Vec<String>,
     /// The reason why pages of the file may still contain erased content; null if they do not.
@@ -51,26 +51,27 @@ pub struct SyncReport {
     /// The number of edits that were overwritten by concurrent edits, in rows with new conflicts in
     /// this sync.
     pub conflicts_count: u64,
-    /// The number of hidden rows: they conflict with newer rows or do not fit their table.
+    /// The number of hidden rows: rows that conflict with newer rows or do not fit their table.
     pub hidden_rows_count: u64,
     /// The number of hidden and resurrected rows by kind, including zeros.
     pub visibility_override_counts: BTreeMap<VisibilityOverrideKind, u64>,
     /// The tables that cannot be the same as on other devices.
     pub schema_conflicts: Vec<SchemaConflict>,
-    /// The tables and columns that were created.
+    /// The tables and columns that this sync created.
     pub created_tables: Vec<String>,
-    /// Parts of the created tables that exist on other devices but are not synced, because they are
+    /// The parts of created tables that other devices have but that are not synced, as they are
     /// SQL: `trigger NAME`, `view NAME`, `CHECK (…)`, `generated column NAME`, `UNIQUE index NAME`.
     pub left_out: Vec<String>,
-    /// New rows of this device that got a new key.
+    /// The new rows of this device that got a new key.
     pub renumbered_rows: Vec<RenumberedRow>,
-    /// New rows of this device that were merged with another device's row, because the two differed
-    /// only in the key and only one could be shown.
+    /// The new rows of this device that were merged with another device's row, because the two
+    /// differed only in the key and only one could be shown.
     pub merged_rows: Vec<RenumberedRow>,
-    /// The clock error of the device, if it was large enough to be corrected.
+    /// The server's clock minus the device's clock, in milliseconds; 0 if the difference is too
+    /// small to be corrected, or the previous sync did not find the same.
     pub clock_offset_ms: i64,
     /// The messages that the server has lost and still lacks after this sync, because no device
-    /// that has synced since had them.
+    /// that has synced since had them; null if there are none.
     pub server_loss: Option<protocol::ServerLoss>,
 }
 

@@ -13,31 +13,31 @@ export type SchemaConflictKindJson =
 /** An edit of a cell or a row. */
 export interface ConflictEditJson {
   /**
-   * The time of the change, milliseconds since 1970. Rows that existed before their table was
+   * The time of the change, in milliseconds since 1970. Rows that existed before their table was
    * tracked have the first day of 1970.
    */
   readonly changed_ms: number;
-  /** Whether the row was deleted. */
+  /** Whether the edit deleted the row. */
   readonly deleted: boolean;
-  /** The name of the device, or the digits of its node id. */
+  /** The name of the device that made the change, or the digits of its node id. */
   readonly device_name: string;
   /** The device's id in timestamps: 16 hex digits. */
   readonly node_id: string;
-  /** The message's timestamp. */
+  /** The timestamp of the change's message. */
   readonly timestamp: string;
-  /** The new value of the cell as an SQL literal; null for a row as a whole. */
+  /** The new value of the cell as an SQL literal; null if the edit concerns the row as a whole. */
   readonly value: string | null;
 }
 /** An edit that was overwritten by a concurrent edit. */
 export interface ConflictJson {
-  /** The column; null for the row as a whole. */
+  /** The name of the column; null if the conflict concerns the row as a whole. */
   readonly column: string | null;
-  /** The id of the conflict: hex digits, the same on all devices. */
+  /** The id of the conflict: hex digits, which are the same on all devices. */
   readonly id: string;
-  /** The primary key, as SQL literals. */
+  /** The primary key of the row, as SQL literals. */
   readonly key: string;
   readonly lost: ConflictEditJson;
-  /** The table. */
+  /** The name of the table. */
   readonly table: string;
   readonly winner: ConflictEditJson;
 }
@@ -48,69 +48,71 @@ export interface DeletedRowJson {
     [k: string]: string;
   };
   /**
-   * The time of the change, milliseconds since 1970. Rows that existed before their table was
+   * The time of the change, in milliseconds since 1970. Rows that existed before their table was
    * tracked have the first day of 1970.
    */
   readonly changed_ms: number;
-  /** The name of the device, or the digits of its node id. */
+  /** The name of the device that made the change, or the digits of its node id. */
   readonly device_name: string;
-  /** The primary key, as SQL literals. */
+  /** The primary key of the row, as SQL literals. */
   readonly key: string;
   /** The device's id in timestamps: 16 hex digits. */
   readonly node_id: string;
-  /** The message's timestamp. */
+  /** The timestamp of the change's message. */
   readonly timestamp: string;
 }
 /** A device of the account. */
 export interface DeviceJson {
-  /** The time of registration, milliseconds since 1970. */
+  /** The time of registration, in milliseconds since 1970. */
   readonly created_ms: number;
   /** Whether this is the device that sent the request. */
   readonly current: boolean;
   /** The sequence number up to which the device has all messages of the vault. */
   readonly cursor: number;
-  /** 16 hex digits. */
+  /** The id of the device: 16 hex digits. */
   readonly device_id: string;
-  /** The time of the last sync, milliseconds since 1970; 0 if the device never synced. */
+  /** The time of the last sync, in milliseconds since 1970; 0 if the device has never synced. */
   readonly last_seen_ms: number;
   /** The name of the device. */
   readonly name: string;
-  /** The node id in the timestamps of its changes: 16 hex digits, or empty if unknown. */
+  /** The node id in the timestamps of the device's changes: 16 hex digits, or empty if unknown. */
   readonly node_id: string;
   /** The number of messages that the device has not downloaded yet. */
   readonly pending_download_count: number;
   /**
-   * The device whose token registered this one; revoking that device revokes this one, too.
-   * Empty if this device was registered with the password.
+   * The id of the device whose token registered this one; revoking that device revokes this one,
+   * too. Empty if this device was registered with the password.
    */
   readonly registered_by: string;
   /** The number of changes that the device had not sent at its last contact. */
   readonly unsent_count: number;
 }
-/** A hidden row. */
+/**
+ * A row that is not visible in its table, although it is live, or deleted and still referred to.
+ */
 export interface HiddenRowJson {
-  /** The columns and their values as SQL literals, as far as known. */
+  /** The columns and their values as SQL literals, as far as they are known. */
   readonly cells: {
     [k: string]: string;
   };
-  /** The id of the row, the same on all devices. */
+  /** The id of the row, which is the same on all devices. */
   readonly id: string;
-  /** The primary key, as SQL literals. */
+  /** The primary key of the row, as SQL literals. */
   readonly key: string;
   readonly kind: VisibilityOverrideKindJson;
-  /** The reason in words, often SQLite's. */
+  /** The reason in words, often the error message from SQLite. */
   readonly reason: string;
   /**
    * The key of the visible row with the same unique value, as SQL literals: the two rows can be
-   * merged. Null if there is none.
+   * merged. Null if there is no such row.
    */
   readonly same_as: string | null;
-  /** The table. */
+  /** The name of the table. */
   readonly table: string;
 }
-/** One cell of a write. */
+/** The value of one cell that a change wrote. */
 export interface HistoryCellJson {
-  /** The column. */
+  /** The name of the column. */
   readonly column: string;
   /** The value as an SQL literal. */
   readonly value: string;
@@ -119,22 +121,22 @@ export interface HistoryCellJson {
 }
 /** One change of a row. */
 export interface HistoryEntryJson {
-  /** The values that were written. */
+  /** The values that the change wrote; empty for a deletion. */
   readonly cells: readonly HistoryCellJson[];
   /**
-   * The time of the change, milliseconds since 1970. Rows that existed before their table was
+   * The time of the change, in milliseconds since 1970. Rows that existed before their table was
    * tracked have the first day of 1970.
    */
   readonly changed_ms: number;
   /** Whether the row was deleted instead of written. */
   readonly deleted: boolean;
-  /** The name of the device, or the digits of its node id. */
+  /** The name of the device that made the change, or the digits of its node id. */
   readonly device_name: string;
-  /** The primary key, as SQL literals. */
+  /** The primary key of the row, as SQL literals. */
   readonly key: string;
   /** The device's id in timestamps: 16 hex digits. */
   readonly node_id: string;
-  /** The message's timestamp. */
+  /** The timestamp of the change's message. */
   readonly timestamp: string;
   /** Whether this change determines if the row exists. */
   readonly visible: boolean;
@@ -145,17 +147,17 @@ export interface MissingConstraintJson {
   readonly kind: string;
   /** The name of the constraint; for a CHECK, its expression. */
   readonly name: string;
-  /** The table. */
+  /** The name of the table. */
   readonly table: string;
 }
 /** A deleted row that is visible or a live row that is hidden. */
 export interface OverriddenRowJson {
-  /** The primary key, as SQL literals. */
+  /** The primary key of the row, as SQL literals. */
   readonly key: string;
   readonly kind: VisibilityOverrideKindJson;
   /** The reason in words. */
   readonly reason: string;
-  /** The table. */
+  /** The name of the table. */
   readonly table: string;
 }
 /**
@@ -164,61 +166,67 @@ export interface OverriddenRowJson {
  */
 export interface RejectedMessagesJson {
   readonly by_reason: RejectionCountsJson;
-  /** The timestamps of the first of them, at most five. */
+  /** The timestamps of the first rejected messages, at most five. */
   readonly timestamps: readonly string[];
 }
 /** The number of rejected messages for each reason. */
 export interface RejectionCountsJson {
-  /** Not encrypted, although this file is end-to-end encrypted: anyone could have created them. */
+  /**
+   * The number of messages that are not encrypted, although this file is end-to-end encrypted:
+   * anyone could have created them.
+   */
   readonly not_encrypted: number;
-  /** Encrypted, but with the timestamp of another message. */
+  /** The number of messages whose encrypted content has the timestamp of another message. */
   readonly replayed: number;
-  /** Encrypted, but changed by someone without the key. */
+  /** The number of messages whose encrypted content was changed by someone without the key. */
   readonly tampered: number;
-  /** Encrypted, but truncated. */
+  /** The number of messages whose encrypted content is truncated. */
   readonly truncated: number;
-  /** From a later version of Warren, or malformed; or with an invalid timestamp. */
+  /**
+   * The number of messages that are malformed, come from a later version of Warren, or have an
+   * invalid timestamp.
+   */
   readonly undecodable: number;
-  /** Encrypted with another key. */
+  /** The number of messages that are encrypted with another key. */
   readonly wrong_key: number;
 }
 /** The state of the server at the last sync. */
 export interface RemoteStatusJson {
-  /** The sequence number up to which this device has everything. */
+  /** The sequence number up to which this device has all messages of the server. */
   readonly cursor: number;
   /** The id of this device's registration. */
   readonly device_id: string;
-  /** Whether the file and the server were in sync at that time. */
+  /** Whether the file and the server were in sync at the last sync. */
   readonly in_sync: boolean;
-  /** The time of the last sync, milliseconds since 1970; 0 if never. */
+  /** The time of the last sync, in milliseconds since 1970; 0 if the device has never synced. */
   readonly last_synced_ms: number;
   /** The login of the account. */
   readonly login: string;
   /** The address of the server. */
   readonly server: string;
   readonly server_loss: ServerLossJson | null;
-  /** The number of messages on the server at that time. */
+  /** The number of messages on the server at the last sync. */
   readonly server_messages_count: number;
 }
-/** Messages that the server lost to disk damage. Devices that have them send them again. */
+/** The messages that the server lost to disk damage. Devices that have them send them again. */
 export interface ServerLossJson {
   /** The names of the account's other devices that have not synced since, at most twenty. */
   readonly devices_away: readonly string[];
   /** The number of messages that are still missing; absent if unknown. */
   readonly missing_count: number | null;
-  /** The time at which the server found the damage, milliseconds since 1970. */
+  /** The time at which the server repaired the vault, in milliseconds since 1970. */
   readonly repaired_ms: number;
 }
-/** A new row that got a new key, because another row has its old one. */
+/** A new row that got a new key, because another row has its old key. */
 export interface RenumberedRowJson {
-  /** The new key. */
+  /** The key that the row has now. */
   readonly new_key: number;
   /** The key that the row had on this device until now. */
   readonly old_key: number;
-  /** The row's table. */
+  /** The name of the row's table. */
   readonly table: string;
 }
-/** The state of a replica, without contacting the server. */
+/** The state of a replica, determined without contacting the server. */
 export interface ReplicaStatusJson {
   /** The size of the messages' contents in bytes. */
   readonly content_bytes: number;
@@ -267,52 +275,55 @@ export interface ReplicaStatusJson {
 /** A table that cannot be the same as on other devices. */
 export interface SchemaConflictJson {
   readonly kind: SchemaConflictKindJson;
-  /** The reason in words, often SQLite's. */
+  /** The reason in words, often the error message from SQLite. */
   readonly reason: string;
-  /** The table. */
+  /** The name of the table. */
   readonly table: string;
 }
 /** A tracked table. */
 export interface TableStatusJson {
-  /** The number of rows. */
+  /** The number of rows in the table. */
   readonly rows_count: number;
   /** The name of the table. */
   readonly table: string;
 }
 /** The result of a sync. */
 export interface SyncReportJson {
-  /** The clock error of the device, if it was large enough to be corrected. */
+  /**
+   * The server's clock minus the device's clock, in milliseconds; 0 if the difference is too
+   * small to be corrected, or the previous sync did not find the same.
+   */
   readonly clock_offset_ms: number;
   /**
    * The number of edits that were overwritten by concurrent edits, in rows with new conflicts in
    * this sync.
    */
   readonly conflicts_count: number;
-  /** The tables and columns that were created. */
+  /** The tables and columns that this sync created. */
   readonly created_tables: readonly string[];
   /**
-   * The kind of difference between the file and the server, if there is one: `withheld`, `lost`
-   * or `other`.
+   * The kind of difference between the file and the server: `withheld`, `lost` or `other`; null
+   * if there is none.
    */
   readonly discrepancy: string | null;
   /** The number of messages from which content was erased, on this or another device. */
   readonly erased_count: number;
-  /** The number of hidden rows: they conflict with newer rows or do not fit their table. */
+  /** The number of hidden rows: rows that conflict with newer rows or do not fit their table. */
   readonly hidden_rows_count: number;
   /** Whether the file and the server had the same messages at the end. */
   readonly in_sync: boolean;
   /**
-   * Parts of the created tables that exist on other devices but are not synced, because they are
+   * The parts of created tables that other devices have but that are not synced, as they are
    * SQL: `trigger NAME`, `view NAME`, `CHECK (…)`, `generated column NAME`, `UNIQUE index NAME`.
    */
   readonly left_out: readonly string[];
   /**
-   * New rows of this device that were merged with another device's row, because the two differed
-   * only in the key and only one could be shown.
+   * The new rows of this device that were merged with another device's row, because the two
+   * differed only in the key and only one could be shown.
    */
   readonly merged_rows: readonly RenumberedRowJson[];
   /**
-   * The columns and tables that other devices have and this file lacks. Their content is stored
+   * The tables and columns that other devices have and this file lacks. Their content is stored
    * until they exist.
    */
   readonly missing_tables: readonly string[];
@@ -325,7 +336,7 @@ export interface SyncReportJson {
   readonly rejected: RejectedMessagesJson;
   /** The number of messages in the file that are not shown, from this sync and earlier ones. */
   readonly rejected_count: number;
-  /** New rows of this device that got a new key. */
+  /** The new rows of this device that got a new key. */
   readonly renumbered_rows: readonly RenumberedRowJson[];
   /** The tables that cannot be the same as on other devices. */
   readonly schema_conflicts: readonly SchemaConflictJson[];
@@ -360,7 +371,7 @@ export interface SyncStatusJson {
   readonly pending_upload_count: number;
   /** The number of changes on the server. */
   readonly server_messages_count: number;
-  /** The server's clock, in milliseconds since 1970. */
+  /** The time of the server's clock, in milliseconds since 1970. */
   readonly server_time_ms: number;
   /** The number of all changes: those on the server and those still to be sent. */
   readonly total_messages_count: number;
