@@ -97,24 +97,29 @@ impl Printer {
     }
 }
 
-/// Writes the known figures next to a progress bar: `1,200/5,000  850/s  4s left`.
+/// Writes the figures next to a progress bar.
 fn write_counts(state: &ProgressState, to: &mut dyn std::fmt::Write) {
-    let (done, rate, eta) = (state.pos(), state.per_sec(), state.eta());
-    let mut parts = Vec::new();
-    match state.len() {
+    let text = progress_figures(state.pos(), state.len(), state.per_sec(), state.eta());
+    to.write_str(&text).expect("a string accepts any text");
+}
+
+/// Formats the figures of a task that are known: `1,200/5,000  850/s  4s left`.
+fn progress_figures(done: u64, total: Option<u64>, rate: f64, remaining: Duration) -> String {
+    let mut figures = Vec::new();
+    match total {
         Some(total) if total > done => {
-            parts.push(format!("{}/{}", HumanCount(done), HumanCount(total)));
+            figures.push(format!("{}/{}", HumanCount(done), HumanCount(total)));
         }
-        _ if done > 0 => parts.push(HumanCount(done).to_string()),
+        _ if done > 0 => figures.push(HumanCount(done).to_string()),
         _ => {}
     }
     if rate.is_finite() && rate >= 1.0 {
-        parts.push(format!("{:.0}/s", HumanFloatCount(rate)));
+        figures.push(format!("{:.0}/s", HumanFloatCount(rate)));
     }
-    if eta >= Duration::from_secs(1) {
-        parts.push(format!("{:#} left", HumanDuration(eta)));
+    if remaining >= Duration::from_secs(1) {
+        figures.push(format!("{:#} left", HumanDuration(remaining)));
     }
-    to.write_str(&parts.join("  ")).expect("a string takes any text");
+    figures.join("  ")
 }
 
 /// Prints a line to standard error. If that is closed, the error cannot be reported.
@@ -144,4 +149,19 @@ pub(crate) fn format_time(ms: u64) -> String {
 pub(crate) fn format_change_time(ms: u64) -> String {
     const BASELINE_MS_END: u64 = 86_400_000;
     if ms < BASELINE_MS_END { "before it was tracked".to_owned() } else { format_time(ms) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_progress_bar_shows_only_the_figures_that_are_known() {
+        let (none, four) = (Duration::ZERO, Duration::from_secs(4));
+        assert_eq!(progress_figures(0, None, 0.0, none), "");
+        assert_eq!(progress_figures(1_200, None, f64::NAN, none), "1,200");
+        let known = progress_figures(1_200, Some(5_000), 1_272.556_3, four);
+        assert_eq!(known, "1,200/5,000  1,273/s  4s left");
+        assert_eq!(progress_figures(5_000, Some(5_000), 0.2, none), "5,000");
+    }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::fixture::SyncFixture;
-use crate::processes::{self, CommandOutput, json, python, sql, warren};
+use crate::processes::{self, CommandOutput, OpenTransaction, json, python, sql, warren};
 
 /// Runs `warren doctor … --json`. Returns its exit status and its report.
 #[track_caller]
@@ -48,6 +48,21 @@ fn the_exit_status_tells_the_gravest_finding() {
     warren(&["doctor", &junk, "--json"]).refused("not_a_database");
     let usage = warren(&["doctor", &chinook, "--time-limit", "x"]);
     assert_eq!(usage.status.code(), Some(2));
+}
+
+#[test]
+fn a_locked_file_is_reported_as_not_checked() {
+    let place = SyncFixture::new();
+    let path = place.at("a.db");
+    sql(&path, "CREATE TABLE t (x)");
+    let held = OpenTransaction::begin(&path, "BEGIN EXCLUSIVE; SELECT 1");
+    let ran = warren(&["doctor", &path]);
+    drop(held);
+    assert_eq!(ran.status.code(), Some(5), "{}", ran.stdout);
+    let reports = |line: &str| ran.stdout.lines().any(|other| other == line);
+    assert!(reports("skipped  content: another process kept the file locked"), "{}", ran.stdout);
+    let note = "note     the content was not checked: see \"skipped\" above";
+    assert!(reports(note) && !ran.stdout.contains("no problems found\n"), "{}", ran.stdout);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::processes::ServeProcess;
 /// The address of the server in the pages.
 const ADDRESS: &str = "http://127.0.0.1:4600";
 
-/// What readers have done before they read a page that begins with a file that is not tracked.
+/// The commands before a page that begins with an untracked file.
 const WITH_A_FILE: &str = "warren account add ada
 sqlite3 a.db \"CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT); INSERT INTO note (text) VALUES ('Buy milk')\"
 ";

@@ -311,3 +311,22 @@ fn a_server_that_is_gone_is_one_error_for_every_command() {
     check(&commands, "unreachable", |command| place.run(command, &[]));
     assert!(!Path::new(&place.out).exists(), "a clone that never began leaves no file");
 }
+
+#[test]
+fn a_missing_password_and_a_missing_data_directory_are_named() {
+    let place = SyncFixture::new();
+    let message = |arguments: &[&str], code: &str| {
+        let ran = warren(&[arguments, &["--json"]].concat());
+        ran.refused(code);
+        ran.value()["error"]["message"].as_str().unwrap().to_owned()
+    };
+    let no_password =
+        message(&["account", "add", "bob", "--data", &place.data], "invalid_password");
+    assert_eq!(no_password, "no password was given");
+    let none = place.at("none");
+    let no_data = message(&["account", "list", "--data", &none], "file_not_found");
+    assert_eq!(no_data, format!("{none} does not exist"));
+    let no_server_data =
+        message(&["account", "list", "--data", &place.at(".")], "not_a_data_directory");
+    assert!(no_server_data.ends_with("is not a Warren data directory"), "{no_server_data}");
+}

@@ -1,4 +1,4 @@
-//! What the readers of a page have before they read it: files to examine, to tune and to recover,
+//! Prepares what a page assumes its readers have: files to examine, to tune and to recover,
 //! and devices whose edits conflict.
 
 use std::fs;
@@ -91,7 +91,7 @@ pub(super) fn files_to_examine(place: &Walkthrough) {
     script(&place.at("bin/python"), &format!("#!/bin/sh\nexec {} \"$@\"\n", python().display()));
 }
 
-/// What else the readers of these guides have done: they have an account, a report of the settings
+/// The commands that the readers of these guides have run before: they have an account, a report of the settings
 /// of a program, and a file whose state was recorded before a table was dropped.
 pub(super) const EXAMINED: &str = "PATH=$PWD/bin:$PATH
 warren account add ada

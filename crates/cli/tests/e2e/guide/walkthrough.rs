@@ -25,14 +25,14 @@ const FOLDERS: [&str; 4] = ["/srv/", "/mnt/", "/var/lib/node_exporter/", "/path/
 /// A folder in which commands of documents are run.
 pub(crate) struct Walkthrough {
     folder: TempDir,
-    /// Text in the documents, and what it is here: names and addresses that differ.
+    /// Words of the documents, each with the one to use here.
     replacements: Vec<(String, String)>,
     /// Parts of transcripts that depend on measurements: from the first text to the second one.
     unstable: Vec<(&'static str, &'static str)>,
 }
 
 impl Walkthrough {
-    /// An empty folder, with the password of all accounts in `password.txt`.
+    /// Creates an empty folder with the password of all accounts in `password.txt`.
     pub(crate) fn new(password: &str) -> Self {
         let folder = tempfile::tempdir_in(DISK).unwrap();
         let root = folder.path().to_str().unwrap();
@@ -46,19 +46,19 @@ impl Walkthrough {
         place
     }
 
-    /// Other text in the place of a text of the document.
+    /// Replaces a word of the document, such as a path or an address, by the one to use here.
     pub(crate) fn replace(mut self, document: &str, here: &str) -> Self {
         self.replacements.push((document.to_owned(), here.to_owned()));
         self
     }
 
-    /// What transcripts have between these two texts is not compared.
+    /// Excludes the part of transcripts between these two texts from the comparison.
     pub(crate) fn skip_between(mut self, from: &'static str, to: &'static str) -> Self {
         self.unstable.push((from, to));
         self
     }
 
-    /// The path of a file, which a document gives from the root of a machine or from `/srv`.
+    /// Returns where a file is: its name in a document is absolute, or relative to `/srv`.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         let path = Path::new("/srv").join(name);
         self.folder.path().join(path.strip_prefix("/").unwrap())
@@ -87,7 +87,7 @@ impl Walkthrough {
         }
     }
 
-    /// The commands as a script. Those of `console` blocks print to a file each.
+    /// Returns the commands as a script. Each command of a `console` block prints to a file.
     fn script(&self, before: &str, blocks: &[CodeBlock<'_>]) -> String {
         // Commands are shown as they run, and not in the files.
         let mut script = String::from("exec 3>&2; BASH_XTRACEFD=3; set -xeuo pipefail\n");
@@ -121,7 +121,7 @@ impl Walkthrough {
         text
     }
 
-    /// Text with `…` in the place of what depends on measurements.
+    /// Replaces the parts of a transcript that depend on measurements by `…`.
     fn stable(&self, text: &str) -> String {
         self.unstable.iter().fold(text.to_owned(), |text, (from, to)| {
             let Some((start, rest)) = text.split_once(from) else { return text };
@@ -130,9 +130,9 @@ impl Walkthrough {
         })
     }
 
-    /// A line of a document as a command for the shell: with names and addresses of this machine,
-    /// passwords in files instead of at a prompt, and little time for measurements. Commands that
-    /// run until Ctrl-C are interrupted.
+    /// Returns a line of a document as a command for the shell: with names and addresses of this
+    /// machine, passwords in files instead of at a prompt, and little time for measurements.
+    /// Commands that run until Ctrl-C are interrupted.
     fn adapt(&self, line: &str) -> String {
         let line = line.split(" #").next().unwrap_or_default().trim_end();
         // A reader of the README and of the first guide builds Warren before.
@@ -141,7 +141,7 @@ impl Walkthrough {
         }
         let mut command =
             self.replacements.iter().fold(line.to_owned(), |line, (document, here)| {
-                // Only where a path begins.
+                // A replaced word is an argument, or the beginning of one.
                 line.replace(&format!(" {document}"), &format!(" {here}"))
             });
         let has = |words: &[&str]| words.iter().any(|words| line.contains(words));
@@ -174,7 +174,7 @@ impl Walkthrough {
     }
 }
 
-/// The commands of a `console` block, each with the text that it prints.
+/// Returns the commands of a `console` block, each with the text that it prints.
 fn transcribed_commands<'a>(block: &CodeBlock<'a>) -> Vec<(&'a str, String)> {
     let mut commands: Vec<(&str, String)> = Vec::new();
     let is_transcript = block.language == "console";
@@ -189,12 +189,12 @@ fn transcribed_commands<'a>(block: &CodeBlock<'a>) -> Vec<(&'a str, String)> {
     commands
 }
 
-/// The file for the output of a command in a `console` block.
+/// Returns the name of the file for the output of a command in a `console` block.
 fn transcript_file(number: usize) -> String {
     format!("transcript-{number}.txt")
 }
 
-/// The command with the least time for measurements.
+/// Returns the command with the least time for measurements.
 fn with_little_time(command: &str) -> String {
     const LEAST: &str = "--minutes 0.01";
     if command.starts_with("warren bench") {
@@ -209,8 +209,8 @@ fn with_little_time(command: &str) -> String {
     if measures { format!("{command} {LEAST}") } else { command.to_owned() }
 }
 
-/// A command that is interrupted when it has printed a line, and ends then: with 0, or by the signal.
-/// Without job control (`set -m`), bash starts commands in the background with SIGINT ignored.
+/// Returns a command that is interrupted when it has printed a line. It must end with status 0 or
+/// by the signal. Without job control (`set -m`), bash starts commands in the background with SIGINT ignored.
 fn interrupted(command: &str) -> String {
     format!(
         "(set -m; rm -f printed.txt; {command} > printed.txt &\n\
