@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
 use rusqlite::types::FromSql;
 
 use super::candidate::{CandidateIndex, ColumnsByTable};
@@ -39,6 +40,23 @@ impl StatementAccess {
     }
 }
 
+/// Opens an empty database in memory that can open no files: the texts of a schema come from
+/// strangers.
+fn empty_copy() -> rusqlite::Result<Connection> {
+    let copy = Connection::open_in_memory()?;
+    copy.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, true)?;
+    copy.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    // VACUUM INTO attaches its output, too.
+    copy.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+    Ok(copy)
+}
+
+/// Creates an object of the schema. An object that cannot be created is left out, and so is a text
+/// of several statements.
+fn create(copy: &Connection, sql: &str) {
+    drop(copy.execute(sql, []));
+}
+
 /// SQLite's planner, with a copy of the schema in memory.
 pub(super) struct QueryPlanner(Connection);
 
@@ -46,16 +64,14 @@ impl QueryPlanner {
     /// Copies the schema and its statistics. Objects that cannot be created in memory, such as a
     /// table of a module that is not compiled in, are left out.
     pub(super) fn for_file(subject: &OpenedFile) -> rusqlite::Result<Self> {
-        let copy = Connection::open_in_memory()?;
-        copy.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, true)?;
-        copy.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        let copy = empty_copy()?;
         let sql = "SELECT sql FROM sqlite_schema
                    WHERE sql IS NOT NULL AND type IN ('table', 'index', 'view')
                      AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
                    ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 ELSE 3 END, rowid";
         let objects: Vec<String> = subject.rows(sql, [], |row| row.get(0))?;
         for object in objects {
-            drop(copy.execute_batch(&object));
+            create(&copy, &object);
         }
         copy.execute_batch("ANALYZE; DELETE FROM sqlite_stat1; DELETE FROM sqlite_stat4")?;
         let has = |name: &str| subject.schema.tables.iter().any(|table| table.name == name);
@@ -205,4 +221,26 @@ fn copy_table(
         insert.execute(rusqlite::params_from_iter(values))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SQLite rejects such texts when it reads a schema, unless the file changes afterwards.
+    #[test]
+    fn what_the_schema_says_opens_no_other_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let evil = folder.path().join("evil.db");
+        let copy = empty_copy().unwrap();
+        create(&copy, "CREATE TABLE t (x)");
+        for sql in ["ATTACH '{}' AS evil", "VACUUM INTO '{}'"] {
+            let sql = sql.replace("{}", evil.to_str().unwrap());
+            create(&copy, &format!("CREATE TABLE u (x); {sql}; CREATE TABLE evil.v (x)"));
+            create(&copy, &sql);
+            create(&copy, "CREATE TABLE evil.v (x)");
+            assert!(!evil.exists(), "{sql}");
+        }
+        assert!(copy.prepare("SELECT x FROM t").is_ok(), "the table is created");
+    }
 }
