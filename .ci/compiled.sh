@@ -23,7 +23,7 @@ restore)
         place=${place%.lock}
         [[ -d $place ]] || exit 0
     fi
-    echo "restoring: what is compiled, from $place"
+    echo "restoring: compiled packages from $place"
     mkdir -p target
     flock --shared "$place.lock" cp --archive --no-clobber "$place/." target/
     ;;

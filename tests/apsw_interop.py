@@ -1,9 +1,9 @@
-"""The other side of the interoperability tests: SQLite3 Multiple Ciphers as apsw has it.
+"""Creates and reads files with apsw's SQLite3 Multiple Ciphers, for the interoperability tests.
 
     apsw_interop.py make|read FILE CIPHER   < KEY
 
-KEY is 32 bytes in hex. `make` makes a file with 1,000 rows; `read` prints, as JSON, how many rows each table has,
-or which error there was.
+KEY is 32 bytes in hex. `make` creates a file with 1,000 rows. `read` prints, as JSON, the number of
+rows of each table, or the error.
 """
 
 import json
@@ -18,7 +18,7 @@ def connect(file, cipher, key):
     if cipher == "chacha20":
         answer = db.pragma("key", "raw:" + key)
     else:
-        # No raw keys here: these very bytes are the passphrase.
+        # The other ciphers have no raw keys: the passphrase consists of exactly these bytes.
         answer = db.pragma("hexkey", b"raw:".hex() + key)
     assert answer == "ok", answer
     return db

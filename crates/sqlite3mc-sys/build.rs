@@ -39,8 +39,8 @@ const OPTIONS: &[(&str, Option<&str>)] = &[
     ("SQLITE_ENABLE_PREUPDATE_HOOK", None),
     ("SQLITE_ENABLE_SESSION", None),
     ("SQLITE_ENABLE_STAT4", None),
-    // The recovery extension asserts conditions that damaged pages violate. (SQLite sets this by
-    // itself.)
+    // The recovery extension asserts conditions that damaged pages violate. (SQLite defines NDEBUG
+    // for its own code.)
     ("NDEBUG", None),
     // Without it SQLite's busy handler sleeps in whole seconds.
     ("HAVE_USLEEP", Some("1")),
@@ -69,7 +69,7 @@ fn main() -> io::Result<()> {
     let out_dir = Path::new(&out_dir);
     let build = build();
     let (archive, made_in) = (out_dir.join("libsqlite3mc.a"), out_dir.join("way.txt"));
-    let way = way(&build)?;
+    let way = build_inputs(&build)?;
     // The file is written last: it shows that the archive is complete.
     if !archive.exists() || fs::read_to_string(&made_in).ok().as_ref() != Some(&way) {
         build.compile("sqlite3mc");
@@ -102,13 +102,13 @@ fn build() -> cc::Build {
 
 /// Describes everything that the archive depends on: the source's version, which is in its path,
 /// the recovery extension's content, the compiler with its version, and its arguments.
-fn way(build: &cc::Build) -> io::Result<String> {
+fn build_inputs(build: &cc::Build) -> io::Result<String> {
     let compiler = build.get_compiler();
     let version = compiler.to_command().arg("--version").output()?.stdout;
-    let (program, told) = (compiler.path(), compiler.args());
+    let (program, arguments) = (compiler.path(), compiler.args());
     let recover: io::Result<String> = RECOVER_FILES.iter().map(fs::read_to_string).collect();
     Ok(format!(
-        "{OPTIONS:?}\n{} {told:?}\n{}\n{}",
+        "{OPTIONS:?}\n{} {arguments:?}\n{}\n{}",
         program.display(),
         String::from_utf8_lossy(&version),
         recover?

@@ -1,2 +1,2 @@
-/** Which Chromium there is: the path of its program. */
+/** Returns the path of the installed Chromium. */
 export function findBrowser(chromium: { executablePath(): string }): string;

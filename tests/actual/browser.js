@@ -1,8 +1,8 @@
-// Which Chromium there is, for everything that drives one.
+// Finds the installed Chromium, for all programs that drive a browser.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
-// As `.ci/setup.sh` looks for it, or else the one that Playwright has installed.
+// Returns the path of the browser: the one that `.ci/setup.sh` finds, or else Playwright's own.
 export function findBrowser(chromium) {
   const names = ['chromium', 'google-chrome', 'chromium-browser'];
   const name = names.find((name) => spawnSync(name, ['--version']).status === 0);

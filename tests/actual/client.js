@@ -1,11 +1,11 @@
-// A budget app made of `@actual-app/api`, driven by lines of JSON: `client.js PACKAGES`.
-// `client.py` is the same on `actualpy`. What is right is for the test to say that asks.
+// Drives a budget app, made of `@actual-app/api`, by lines of JSON: `client.js PACKAGES`.
+// `client.py` does the same with `actualpy`. They only run requests; the tests check the answers.
 import { createRequire } from 'node:module';
 import { serve } from './lines.js';
 
 const api = createRequire(`${process.argv[2]}/`)('@actual-app/api');
 
-let engine; // what `init` gives: `send` runs any request that the web app's pages can make
+let engine; // the result of `init`: its `send` runs any request that the web app's pages can make
 
 const send = async (name, request) => {
   const answer = await engine.send(name, request);
@@ -22,7 +22,7 @@ const twoDigits = (number) => String(number).padStart(2, '0');
 const FIELDS = ['id', 'imported_id', 'date', 'amount', 'notes', 'account.name', 'payee.name'];
 
 const requests = {
-  // Logs in; as the first one, it sets the password. With a token it goes on with that.
+  // Logs in, and sets the password first if none is set yet. With a token, uses the token instead.
   async 'sign-in'({ address, password, token, dir }) {
     engine = await api.init({ serverURL: address, dataDir: dir, verbose: true });
     if (token) return void (await send('subscribe-set-token', { token }));
@@ -37,12 +37,12 @@ const requests = {
     await send('create-budget', { budgetName: name });
     return here();
   },
-  // The copy in the own folder, or else a download.
+  // Opens the copy in the client's own folder, or else downloads the budget.
   async open({ group, key }) {
     await api.downloadBudget(group, { password: key });
     return here();
   },
-  // What the app does when a person lets go of the own copy.
+  // Downloads the budget again, like the app does when a person gives up the local copy.
   async again({ key }) {
     const { file } = await here();
     await send('close-budget');
@@ -50,7 +50,8 @@ const requests = {
     await send('download-budget', { cloudFileId: file });
     return here();
   },
-  // "Import file": an archive that an app, or `warren actual-budget export`, has written.
+  // Imports an archive that an app or `warren actual-budget export` has written, like the app's
+  // "Import file".
   async 'import-file'({ path }) {
     await api.importBudget(path);
     return here();
@@ -83,7 +84,7 @@ const requests = {
   },
   async sync() {
     await api.sync();
-    // The first may have joined one that began before the last change.
+    // The first call may have joined a sync that began before the last change.
     await api.sync();
   },
   async state() {
@@ -103,7 +104,7 @@ const requests = {
   async delete() {
     const { file } = await here();
     await send('close-budget');
-    // Its answer is the same when the server refused.
+    // The answer does not show whether the server refused.
     await send('delete-budget', { cloudFileId: file });
   },
   'change-password': ({ password }) => send('subscribe-change-password', { password }),

@@ -1,4 +1,4 @@
-"""A budget app made of `actualpy`, driven by lines of JSON as `client.js` is."""
+"""Drives a budget app, made of `actualpy`, by lines of JSON like `client.js`."""
 
 import datetime
 import decimal
@@ -19,7 +19,10 @@ warnings.simplefilter("ignore")
 
 class Client:
     def sign_in(self, address, password, dir, token=None):
-        """Logs in; as the first one, it sets the password. With a token it goes on with that."""
+        """Logs in, and sets the password first if none is set yet.
+
+        With a token, uses the token instead of logging in.
+        """
         self.login = {"base_url": address, "token": token}
         if not token:
             self.login |= {"password": password, "bootstrap": True}
@@ -28,7 +31,7 @@ class Client:
 
     def use(self, actual):
         self.actual = actual.__enter__()
-        # Every later opening goes on with this login.
+        # All later openings use this login.
         self.login = {"base_url": self.login["base_url"], "token": actual._token}
 
     def user(self):
@@ -51,13 +54,13 @@ class Client:
         return folder
 
     def open(self, group, key=None):
-        """The copy in the own folder, or else a download."""
+        """Opens the copy in the client's own folder, or else downloads the budget."""
         folder = self.make("opened")
         self.use(Actual(**self.login, data_dir=folder, file=group, encryption_password=key))
         return self.here()
 
     def again(self, key=None):
-        """Lets go of the own copy and downloads the budget."""
+        """Deletes the client's own copy and downloads the budget again."""
         file, folder = self.actual.file.file_id, self.actual.data_dir
         self.actual.__exit__(None, None, None)
         shutil.rmtree(folder)
@@ -92,13 +95,13 @@ class Client:
             setattr(transaction, name, value)
 
     def sync(self):
-        """Sends what was changed, then fetches."""
+        """Sends the local changes, then fetches those of other clients."""
         self.actual.commit()
         self.actual.sync()
 
     def state(self):
         session = self.actual.session
-        # What a sync has fetched went past this session.
+        # A sync writes fetched changes past this session, so its objects may be outdated.
         session.expire_all()
         transactions = [
             (

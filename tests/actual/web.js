@@ -1,14 +1,14 @@
-// The published web app in a browser with a profile of its own, driven by lines of JSON as
-// `client.js` is: `web.js PACKAGES`. It does what a person does: it looks for what is on the page,
-// and clicks on it.
+// Drives the published web app, in a browser with its own profile, by lines of JSON like
+// `client.js`: `web.js PACKAGES`. Like a person, it looks for elements of the page and clicks on
+// them.
 import { createRequire } from 'node:module';
 import { findBrowser } from './browser.js';
 import { serve } from './lines.js';
 
 const { chromium } = createRequire(`${process.argv[2]}/`)('playwright-core');
-/** For what has to appear on a machine that is busy. */
+/** The time within which an element must appear, also on a busy machine. */
 const APPEAR_MS_MAX = 60_000;
-/** Until something that has had no effect is done again. */
+/** The time after which a step that had no effect is repeated. */
 const RETRY_MS = 2_000;
 
 let context;
@@ -17,15 +17,15 @@ let page;
 const button = (name) => page.getByRole('button', { name, exact: true });
 const row = (notes) =>
   page.getByTestId('transaction-table').getByTestId('row').filter({ hasText: notes });
-// Its text is in an input from the click on.
+// Fills in a cell of a row. A click on the cell turns its text into an input.
 const fill = async (row, name, text) => {
   await row.getByTestId(name).click();
   const input = page.getByTestId(name).locator('input');
   await input.selectText();
   await input.pressSequentially(text);
   await page.keyboard.press('Tab');
-  // The page shows what was typed at once, and takes it over when its worker has applied the rules:
-  // the worker answers in order, and so this question after that one.
+  // The page shows the typed text at once, but uses it only after its worker has applied the rules.
+  // The worker answers in order, so it answers this request after it has applied the rules.
   await page.evaluate(() => globalThis.$send('rules-get'));
 };
 
@@ -42,9 +42,10 @@ async function repeat(step) {
 }
 
 serve({
-  // Logs in; as the first one, it sets the password.
+  // Logs in, and sets the password first if none is set yet.
   async 'sign-in'({ address, password, dir }) {
-    // Another address for each profile: the published server allows 500 requests a minute to each.
+    // Each profile has its own address: the published server allows 500 requests a minute per
+    // address.
     const own = `127.1.${(process.pid >> 8) & 255}.${process.pid & 255}`;
     const extraHTTPHeaders = { 'X-Forwarded-For': own };
     const options = { executablePath: findBrowser(chromium), extraHTTPHeaders, locale: 'en-US' };
@@ -69,7 +70,7 @@ serve({
     return { first };
   },
   isolated: () => page.evaluate(() => crossOriginIsolated),
-  // The first budget of all.
+  // Creates the first budget.
   async create() {
     await button('Start budgeting').click();
     await page.getByTestId('budget-name').waitFor();
@@ -81,7 +82,7 @@ serve({
   async account({ name }) {
     const [local, field] = [button('Create a local account'), page.getByLabel('Name:')];
     const soon = { timeout: RETRY_MS };
-    // A budget that has just been loaded closes the dialogs that were opened meanwhile.
+    // When a budget has loaded, the app closes the dialogs that were opened in the meantime.
     await repeat(async () => {
       if (!(await field.isVisible())) {
         if (!(await local.isVisible())) await button('Add account').click(soon);
@@ -108,7 +109,7 @@ serve({
     await fill(row(notes), 'notes', set);
     await row(set).waitFor();
   },
-  // Syncs until the transaction is there.
+  // Syncs until the transaction appears.
   see: ({ notes }) =>
     repeat(async () => {
       await button('Server Sync').click();

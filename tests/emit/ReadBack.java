@@ -4,7 +4,10 @@ import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Opens app.db as the emitted snippet does; prints each PRAGMA named, as two connections see it. */
+/**
+ * Opens app.db with the emitted snippet, and prints each PRAGMA that the command line names, as two
+ * connections see it.
+ */
 final class ReadBack {
     public static void main(String[] pragmas) throws Exception {
         try (Connection one = Database.open(); Connection other = Database.open()) {

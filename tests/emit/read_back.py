@@ -1,5 +1,5 @@
-"""Runs the emitted snippet (the second argument) of a framework (the first), and prints each PRAGMA
-that the further arguments name, as two connections see it."""
+"""Runs the emitted snippet (the second argument) of a framework (the first argument), and prints
+each PRAGMA that the other arguments name, as two connections see it."""
 
 import json
 import runpy

@@ -69,7 +69,7 @@ class Shop:
             self.log(book)
 
     def log(self, book):
-        """As the admin does."""
+        """Adds an entry to the log, like Django's admin."""
         from django.contrib.admin.models import ADDITION, LogEntry
         from django.contrib.auth.models import User
         from django.contrib.contenttypes.models import ContentType
@@ -86,7 +86,7 @@ class Shop:
         book.tags.add(*tags)
 
     def add_draft(self, book, words):
-        # Many rows in one statement, as a form with several parts does.
+        # This inserts many rows in one statement, like a form with several parts.
         self.models.Draft.objects.bulk_create([self.models.Draft(book=book, words=words)])
 
     def delete_draft(self, words):

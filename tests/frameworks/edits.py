@@ -1,9 +1,9 @@
-"""Random edits of a bookshop, whatever framework it is made with; and what must then be there.
+"""Makes random edits in a bookshop of any framework, and reports what its rows must contain.
 
-    python app.py FILE make                   the tables, and who edits
-    python app.py FILE edit NAME SEED COUNT   {"added": [fact…], "removed": [fact…]}
-    python app.py FILE facts                  [fact…], sorted: what rows say, whatever their keys are
-    python app.py FILE faults                 [fault…]: values and references of other rows
+    python app.py FILE make                   creates the tables, and the user if there is one
+    python app.py FILE edit NAME SEED COUNT   prints {"added": [fact…], "removed": [fact…]}
+    python app.py FILE facts                  prints [fact…], sorted: the rows' values without keys
+    python app.py FILE faults                 prints [fault…]: values and references of other rows
 """
 
 import json
@@ -15,7 +15,7 @@ GENRES = ["crime", "drama", "epic", "fable", "farce", "myth", "poem", "satire"]
 
 
 def faults(shop):
-    """What a row says of itself tells whose it is."""
+    """Yields the rows whose values or references belong to another row: each row names itself."""
     names = {genre.id: genre.name for genre in shop.genres()}
     for genre in shop.genres():
         if genre.about != f"about {genre.name}":
@@ -29,7 +29,7 @@ def faults(shop):
 
 
 class Editor:
-    """Makes random edits under names that no other editor gives."""
+    """Makes random edits, with names that no other editor uses."""
 
     def __init__(self, shop, name, seed):
         self.shop, self.name = shop, name
@@ -50,14 +50,14 @@ class Editor:
         self.random.choice([self.pitch, self.pitch, self.withdraw])()
 
     def pitch(self):
-        """Genres have names that are unique: two people add the same one."""
+        """Adds a pitch. The names of genres are unique, and two editors may add the same genre."""
         name = self.random.choice(GENRES)
         genre = self.shop.genre(name) or self.shop.add_genre(name, f"about {name}")
         words = self.fresh(name)
         self.shop.add_pitch(genre, words, f"note of {words}")
 
     def withdraw(self):
-        """Anybody deletes anybody's."""
+        """Deletes a random pitch of any editor, and a random genre without pitches."""
         pitches = self.shop.pitches()
         if pitches:
             self.shop.delete(self.random.choice(pitches))
@@ -120,7 +120,7 @@ class Editor:
 
 
 def main(open_shop):
-    """`open_shop` takes a file's path and whether its tables are to be made."""
+    """Runs a command. `open_shop` takes the path of a file and whether to create its tables."""
     file, command, *arguments = sys.argv[1:]
     shop = open_shop(file, command == "make")
     if command == "edit":

@@ -1,6 +1,7 @@
-"""What migration tools do to a bookshop's tables: `migrations.py TOOL FILE`.
+"""Migrates a bookshop's tables like a migration tool does: `migrations.py TOOL FILE`.
 
-Each adds a column and gives another one a new type, for which SQLite's tables are made anew.
+Each tool adds a column and changes the type of another one, for which it must rebuild the table.
+`django_default` only adds a column.
 """
 
 import sqlite3
@@ -28,7 +29,7 @@ def django(file):
 
 
 def django_default(file):
-    """The default is in every row and in no declaration."""
+    """Adds a column whose default Django writes to every row, but not to the declaration."""
     import django_app
 
     django_app.open_shop(file, make=False)
@@ -55,8 +56,8 @@ def alembic(file):
 
 
 def rails(file):
-    """As ActiveRecord's SQLite adapter does (`alter_table`, `copy_table`): out to a temporary table and
-    back. It needs no Ruby: these are its statements."""
+    """Copies the table to a temporary table and back, like ActiveRecord's SQLite adapter
+    (`alter_table`, `copy_table`). These are the adapter's statements, so no Ruby is needed."""
     with sqlite3.connect(file, isolation_level=None) as db:
         db.execute("PRAGMA defer_foreign_keys = ON")
         db.execute("PRAGMA foreign_keys = OFF")

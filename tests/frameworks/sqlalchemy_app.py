@@ -1,5 +1,5 @@
-"""The bookshop in SQLAlchemy: keys without AUTOINCREMENT, and a many-to-many table whose key is two
-foreign keys."""
+"""The bookshop in SQLAlchemy: keys without AUTOINCREMENT, and a many-to-many table whose key
+consists of two foreign keys."""
 
 from sqlalchemy import Column, ForeignKey, Table, create_engine, delete, event, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
@@ -46,7 +46,7 @@ class Book(Base):
 
 
 class Comic(Book):
-    """Joined-table inheritance: has its book's key."""
+    """Joined-table inheritance: a comic has the same key as its book."""
 
     __tablename__ = "comic"
     id: Mapped[int] = mapped_column(ForeignKey("book.id"), primary_key=True)

@@ -16,8 +16,8 @@ type Definitions = Readonly<Record<string, JSONSchema>>;
 
 const BANNER = [
   "/**",
-  " * What is in JSON, as TypeScript. Made from Rust types by web/tests/json-types.test.ts: change",
-  " * those, and run WARREN_RECORD=1 cargo xtask browser json-types.",
+  " * TypeScript types of JSON values, generated from Rust types by web/tests/json-types.test.ts.",
+  " * Change the Rust types, then run WARREN_RECORD=1 cargo xtask browser json-types.",
   " */",
 ].join("\n");
 

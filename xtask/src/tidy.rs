@@ -27,6 +27,7 @@ mod type_names;
 mod typescript;
 mod typescript_imports;
 mod walks;
+mod wording;
 
 use std::path::Path;
 
@@ -52,6 +53,7 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
         type_names::check,
         typescript::check,
         walks::check,
+        wording::check,
     ] {
         findings.extend(check(&tree));
     }

@@ -1,4 +1,4 @@
-"""Starts the plan service as docs/reference/formats/7-competitor-drivers.md says.
+"""Starts the plan service as docs/reference/formats/7-competitor-drivers.md describes.
 
 A plan comes on standard input, the address goes to standard output, and the service ends when
 standard input does.
@@ -62,7 +62,7 @@ def start(plan, port):
 
 
 def settings(service, address):
-    """As the service reads them back; waits until it answers."""
+    """Waits until the service answers, and returns the settings that the service reads back."""
     end = time.monotonic() + START_SECONDS_MAX
     while service.poll() is None and time.monotonic() < end:
         try:

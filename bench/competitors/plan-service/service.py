@@ -1,8 +1,8 @@
 """The published plan service: FastAPI, SQLAlchemy's ORM, SQLite.
 
-Written as its users write such services: plain `def` endpoints, a session per request, a pool of
-connections, the PRAGMAs of the article on each of them. Tokens are looked up in a table; there are
-no passwords, no limits, and the file is not encrypted.
+It is written in the usual way: plain `def` endpoints, a session per request, a pool of
+connections, and the article's PRAGMAs on each connection. Tokens are looked up in a table. There
+are no passwords and no limits, and the file is not encrypted.
 """
 
 import os
@@ -89,7 +89,7 @@ class Delta(BaseModel):
 
 
 class Upload(BaseModel):
-    """One change in the article."""
+    """In the article, an upload contains one change."""
 
     changes: list[Delta]
 
@@ -147,7 +147,10 @@ def upload(database: Database, caller: Caller, request: Upload) -> Uploaded:
 
 
 def store(database: Session, caller: Client, delta: Delta) -> int:
-    """The last writer of a todo wins; a change that is known is not stored again."""
+    """Stores a change unless it is known, and returns how many changes it stored.
+
+    The last writer of a todo wins.
+    """
     known = select(Change.cursor).where(
         Change.user == caller.user, Change.change_id == delta.change_id
     )

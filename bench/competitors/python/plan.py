@@ -1,7 +1,8 @@
-"""What the lab's drivers for Python share: the plan, what its statements bind, the loop, the answer.
+"""Contains the code that the lab's drivers for Python share: it carries out a plan.
 
-Plan and answer are Warren's Format 12. A driver calls `drive` with a function that opens a connection which commits
-each statement by itself, and has `execute(sql, values)` with a cursor as its answer, as the DB-API's extension.
+The plan and the answer are Warren's Format 12. A driver calls `drive` with a function that opens a
+connection. The connection commits each statement automatically, and its `execute(sql, values)`
+returns a cursor, like the extension of the DB-API.
 """
 
 import json
@@ -26,11 +27,14 @@ class Random:
 
 
 class NoneLeft(Exception):
-    """There is no row left that `last` could take."""
+    """No row is left that `last` could take."""
 
 
 class Draws:
-    """What statements bind: `begin` comes before each operation, and `by_name` has a function for each name."""
+    """Creates the values that statements bind.
+
+    `begin` must be called before each operation. `by_name` has a function for each name.
+    """
 
     def __init__(self, plan):
         random, rows = Random(plan["seed"]), plan["rows"]
@@ -69,7 +73,10 @@ class Draws:
 
 
 def operation(connection, statements, draws):
-    """A function that runs the statements; the library keeps them prepared, by their text."""
+    """Returns a function that runs the statements.
+
+    The library keeps prepared statements and finds them by their text.
+    """
     todo = [(statement["sql"], [draws.by_name[name] for name in statement["bind"]]) for statement in statements]
     execute, begin = connection.execute, draws.begin
 
@@ -176,7 +183,7 @@ def answer(connect, plan):
 
 
 def drive(driver, version, connect):
-    """The whole program of a driver."""
+    """Runs the whole program of a driver."""
     try:
         line = about(driver, version, connect)
         if sys.argv[1:] != ["about"]:

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-#[expect(clippy::disallowed_methods, reason = "cargo tells a build script so")]
+#[expect(clippy::disallowed_methods, reason = "cargo passes values to build scripts in variables")]
 fn main() {
     let compiler = std::env::var("RUSTC").expect("cargo names the compiler");
     let output = Command::new(compiler).arg("--version").output().expect("the compiler starts");

@@ -35,7 +35,7 @@ pub const KEY_DIGITS_MAX: usize = 21;
 /// The number of children that a node keeps when it is pruned.
 const KEPT: usize = 2;
 
-/// Marks a missing child in [`TrieNode::sub_vaults`]; the root's index is free for this.
+/// Marks a missing child in [`TrieNode::children`]; the root's index is free for this.
 const NONE: u32 = 0;
 
 /// The hashes of a set of messages, by minute.
@@ -49,7 +49,7 @@ pub struct MerkleTrie {
 struct TrieNode {
     hash: i32,
     /// The indexes of the children, by digit.
-    sub_vaults: [u32; 3],
+    children: [u32; 3],
 }
 
 impl MerkleTrie {
@@ -75,12 +75,12 @@ impl MerkleTrie {
 
     /// Returns the child of a node; creates it if it does not exist.
     fn child(&mut self, parent: usize, digit: usize) -> usize {
-        if self.nodes[parent].sub_vaults[digit] == NONE {
+        if self.nodes[parent].children[digit] == NONE {
             let index = u32::try_from(self.nodes.len()).expect("fewer nodes than minutes");
-            self.nodes[parent].sub_vaults[digit] = index;
+            self.nodes[parent].children[digit] = index;
             self.nodes.push(TrieNode::default());
         }
-        self.nodes[parent].sub_vaults[digit] as usize
+        self.nodes[parent].children[digit] as usize
     }
 
     /// Drops the first child wherever a node has three, as the published server does once per
@@ -97,15 +97,15 @@ impl MerkleTrie {
         }
         let mut kept = 0;
         for digit in (0..3).rev() {
-            let sub_vault = self.nodes[index].sub_vaults[digit];
-            if sub_vault == NONE {
+            let child = self.nodes[index].children[digit];
+            if child == NONE {
                 continue;
             }
             if kept == KEPT {
-                self.nodes[index].sub_vaults[digit] = NONE;
+                self.nodes[index].children[digit] = NONE;
             } else {
                 kept += 1;
-                self.prune_node(sub_vault as usize);
+                self.prune_node(child as usize);
             }
         }
     }

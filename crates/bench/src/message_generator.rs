@@ -12,8 +12,8 @@ use rand::{RngExt, SeedableRng};
 
 pub(crate) use self::budget::MESSAGES_PER_TRANSACTION;
 
-/// The time of the first message: so long ago that even years of messages are not ahead of a
-/// server's clock.
+/// The time of the first message, in September 2020, so that even years of messages are not ahead
+/// of a server's clock.
 pub(crate) const FIRST_MS: u64 = 1_600_000_000_000;
 /// The size of the pool of random characters from which contents are cut.
 const POOL_BYTES: usize = 1 << 20;

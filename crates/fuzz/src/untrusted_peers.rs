@@ -95,7 +95,7 @@ pub(crate) fn answers(bytes: &[u8]) {
     let mut honest = MemoryServer { form, ..MemoryServer::default() };
     honest.now_ms.set(MORNING_MS);
     device.start_again();
-    device.sync(&mut honest).expect("a device goes on with an honest server");
+    device.sync(&mut honest).expect("a device continues with an honest server");
     let check: String = device
         .0
         .connection()

@@ -5,7 +5,7 @@ CREATE TABLE warren_table (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE COLLATE NOCASE,
     tracked INTEGER NOT NULL DEFAULT 0,
-    declaration_pending INTEGER NOT NULL DEFAULT 0 -- 1: no message has its declaration yet
+    declaration_pending INTEGER NOT NULL DEFAULT 0 -- 1: its declaration must still be sent
 );
 
 CREATE TABLE warren_column (
@@ -14,7 +14,7 @@ CREATE TABLE warren_column (
     name TEXT NOT NULL COLLATE NOCASE,
     position INTEGER,     -- among the captured columns; NULL: not in this file's table
     key_position INTEGER, -- in the primary key
-    fill,                 -- what a migration has written to every row; NULL: nothing
+    fill,                 -- the value that a migration wrote to every row; NULL: none
     UNIQUE (table_id, name)
 );
 
@@ -31,8 +31,8 @@ CREATE TABLE warren_outbox (
     seq INTEGER PRIMARY KEY,
     at_ms INTEGER NOT NULL, -- SQLite's clock, milliseconds since 1970
     table_id INTEGER NOT NULL,
-    -- '*' all, '-' gone, '?' look, '+' a key, or per captured column 0, 1, or 2: written, and not
-    -- seen before
+    -- '*' all, '-' deleted, '?' maybe deleted, '+' next auto key, or a digit per captured column:
+    -- 0 unchanged, 1 written, 2 written without having seen the cell's value
     changed_columns TEXT NOT NULL,
     key1
 );
@@ -40,7 +40,7 @@ CREATE TABLE warren_outbox (
 CREATE TABLE warren_message (
     id INTEGER PRIMARY KEY,
     timestamp BLOB NOT NULL UNIQUE,
-    sent INTEGER NOT NULL,        -- 0 the server lacks it, 1 has it, 2 does not take it
+    sent INTEGER NOT NULL,        -- 0 the server lacks it, 1 has it, 2 rejects it
     merge_state INTEGER NOT NULL, -- 0 unmerged, 1 merged, 2 rejected
     content BLOB NOT NULL
 );
@@ -48,8 +48,8 @@ CREATE INDEX warren_message_unsent ON warren_message (timestamp) WHERE sent = 0;
 CREATE INDEX warren_message_set_aside ON warren_message (timestamp) WHERE sent = 2;
 CREATE INDEX warren_message_unmerged ON warren_message (timestamp) WHERE merge_state = 0;
 
--- Warren's own connections fire no triggers. A program that changes the log makes these delete the
--- digest, and the next sync compares everything.
+-- These triggers delete the digest when another program changes the log, so that the next sync
+-- compares everything. Warren's own connections fire no triggers.
 CREATE TRIGGER warren_message_deleted AFTER DELETE ON warren_message
     BEGIN DELETE FROM warren_meta WHERE key = 'digest'; END;
 CREATE TRIGGER warren_message_changed AFTER UPDATE OF timestamp, content ON warren_message
@@ -78,7 +78,7 @@ CREATE TABLE warren_row (
 CREATE TABLE warren_provisional_key (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
-    timestamp BLOB NOT NULL, -- of the message that made it
+    timestamp BLOB NOT NULL, -- of the message that created the row
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 CREATE INDEX warren_provisional_key_timestamp ON warren_provisional_key (timestamp);
@@ -94,7 +94,7 @@ CREATE TABLE warren_unseen (
 CREATE TABLE warren_dirty_row (
     table_id INTEGER NOT NULL,
     key BLOB NOT NULL,
-    from_remote INTEGER NOT NULL, -- 0 changed here, 1 elsewhere, 2 another row stands in its place
+    from_remote INTEGER NOT NULL, -- 0 changed here, 1 elsewhere, 2 another row has its key
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
@@ -109,7 +109,7 @@ CREATE TABLE warren_visibility_override (
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
--- Tables that cannot be the same as on other devices, as of the last sync.
+-- Tables that cannot have the same form here as on other devices, as of the last sync.
 CREATE TABLE warren_schema_conflict (
     table_name TEXT NOT NULL,
     kind TEXT NOT NULL,

@@ -252,7 +252,7 @@ pub fn foreign_keys(db: &Connection, table: &str) -> rusqlite::Result<Vec<Foreig
                 on_update: row.get(5)?,
             });
         }
-        let key = keys.last_mut().expect("one was pushed, or was there");
+        let key = keys.last_mut().expect("the list is not empty");
         key.columns.push(row.get(2)?);
         key.parent_columns.extend(row.get::<_, Option<String>>(3)?);
     }

@@ -1,4 +1,4 @@
-// Opens app.db as the emitted snippet (snippet.go) does, and prints each PRAGMA that the command line
+// Opens app.db with the emitted snippet (snippet.go), and prints each PRAGMA that the command line
 // names, as two connections of the pool see it.
 package main
 
@@ -28,7 +28,7 @@ func run(pragmas []string) error {
 		if err != nil {
 			return err
 		}
-		// Kept until the end, so that the pool makes another.
+		// The connection is kept until the end, so that the pool opens another.
 		defer conn.Close()
 		found[i] = map[string]string{}
 		for _, pragma := range pragmas {

@@ -1,1 +1,1 @@
-"""An ordinary Django app: nothing in it knows of Warren."""
+"""An ordinary Django app that knows nothing about Warren."""

@@ -1,4 +1,4 @@
-"""Relations of every kind that Django has, with the keys that it gives them by itself."""
+"""Models with every kind of relation that Django has, and with the keys that it adds by default."""
 
 from django.db import models
 
@@ -20,7 +20,7 @@ class Book(models.Model):
 
 
 class Comic(Book):
-    """Has its book's key."""
+    """Multi-table inheritance: a comic has the same key as its book."""
 
     artist = models.ForeignKey(Author, on_delete=models.CASCADE)
 

@@ -94,18 +94,18 @@ export function useSession(): AdminSession {
 async function ask(
   token: string,
   failures: { current: number },
-  tell: (change: (known: SessionState) => SessionState) => void,
+  update: (change: (known: SessionState) => SessionState) => void,
 ): Promise<number | null> {
   try {
     if (token === "") {
       const kind = (await isEnabled()) ? "signed-out" : "disabled";
-      tell(() => ({ ...NOTHING, standing: { kind, problem: null } }));
+      update(() => ({ ...NOTHING, standing: { kind, problem: null } }));
       return null;
     }
     const answer = await overview(token);
     failures.current = 0;
     const sample = { at: performance.now(), overview: answer };
-    tell((known) => ({
+    update((known) => ({
       standing: { kind: "live" },
       overview: answer,
       history: withSample(known.history, sample),
@@ -118,12 +118,12 @@ async function ask(
         : new AdminApiError("other", "Something went wrong on this page.");
     switch (refused.kind) {
       case "disabled":
-        tell(() => ({ ...NOTHING, standing: { kind: "disabled", problem: null } }));
+        update(() => ({ ...NOTHING, standing: { kind: "disabled", problem: null } }));
         return null;
       case "token": {
         sessionStorage.removeItem(KEY);
         const problem = "Wrong admin token.";
-        tell(() => ({ ...NOTHING, standing: { kind: "signed-out", problem } }));
+        update(() => ({ ...NOTHING, standing: { kind: "signed-out", problem } }));
         return null;
       }
       case "wait":
@@ -134,7 +134,7 @@ async function ask(
         const pause = Math.max(growing, (refused.retryAfter ?? 0) * 1000);
         const retryAt = performance.now() + pause;
         const problem = refused.message;
-        tell((known) => ({ ...known, standing: { kind: "away", problem, retryAt } }));
+        update((known) => ({ ...known, standing: { kind: "away", problem, retryAt } }));
         return pause;
       }
     }

@@ -24,20 +24,20 @@ export function useLive<T extends RowOf<T>>(query: LiveQuery<T>): LiveRows<T> {
   // Queries with the same key are interchangeable, so any of them will do.
   const latest = useRef(query);
   latest.current = query;
-  const told = useRef<PublishedRows<T>>(undefined);
-  const store = useMemo(() => liveStore(latest.current, told), [key]);
+  const lastPublished = useRef<PublishedRows<T>>(undefined);
+  const store = useMemo(() => liveStore(latest.current, lastPublished), [key]);
   return useSyncExternalStore(store.subscribe, store.read, store.read);
 }
 
 /** Returns the present value of an observable, such as `db.status`. */
 export function useObservable<T>(source: Observable<T>): T {
-  const subscribe = useCallback((tell: () => void) => source.subscribe(tell), [source]);
+  const subscribe = useCallback((onChange: () => void) => source.subscribe(onChange), [source]);
   const read = (): T => source.value;
   return useSyncExternalStore(subscribe, read, read);
 }
 
 interface ExternalStore<T> {
-  subscribe(tell: () => void): () => void;
+  subscribe(onChange: () => void): () => void;
   read(): T;
 }
 
@@ -49,24 +49,24 @@ interface PublishedRows<T> {
 
 function liveStore<T extends RowOf<T>>(
   query: LiveQuery<T>,
-  told: { current: PublishedRows<T> | undefined },
+  lastPublished: { current: PublishedRows<T> | undefined },
 ): ExternalStore<LiveRows<T>> {
   const { sql } = query;
-  const before = told.current?.sql === sql ? told.current : undefined;
+  const before = lastPublished.current?.sql === sql ? lastPublished.current : undefined;
   const isStale = before !== undefined;
   let state: LiveRows<T> = { rows: before?.rows ?? [], isLoading: !isStale, isStale };
   return {
     read: () => state,
-    subscribe: (tell) =>
+    subscribe: (onChange) =>
       query(
         (rows) => {
-          told.current = { sql, rows };
+          lastPublished.current = { sql, rows };
           state = { rows, isLoading: false, isStale: false };
-          tell();
+          onChange();
         },
         (error) => {
           state = { ...state, isLoading: false, error };
-          tell();
+          onChange();
         },
       ),
   };

@@ -9,7 +9,7 @@ export const TAKE_OVER = "take-over";
 
 const LOOK_MS = 3_600_000;
 
-export function onUpdate(tell: (toast: Toast) => void): () => void {
+export function onUpdate(showToast: (toast: Toast) => void): () => void {
   const container = navigator.serviceWorker as ServiceWorkerContainer | undefined;
   if (container === undefined) return () => undefined;
   let isWanted = false;
@@ -18,7 +18,7 @@ export function onUpdate(tell: (toast: Toast) => void): () => void {
   };
   container.addEventListener("controllerchange", reload);
   const offer = (worker: ServiceWorker): void =>
-    tell({
+    showToast({
       text: "A new version is ready.",
       stays: true,
       action: {

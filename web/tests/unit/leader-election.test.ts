@@ -313,7 +313,7 @@ test("a migration that was edited is refused, whatever its layout", async () => 
   const second = [before, "ALTER TABLE item ADD COLUMN done INTEGER"];
   await tab({ schema: second });
   await assert.rejects(tab({ schema: [before, "SELECT 1"] }), { code: "schema_changed" });
-  // A file from before SQL texts were recorded accepts the texts as they are now.
+  // A file from before SQL texts were recorded accepts the present texts.
   await first.sql`DROP TABLE warren_migration`;
   await tab({ schema: second });
   await assert.rejects(tab({ schema: [edited, "SELECT 1"] }), { code: "schema_changed" });

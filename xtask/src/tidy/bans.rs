@@ -78,7 +78,7 @@ fn check_rust(file: &SourceFile) -> Vec<TidyFinding> {
 fn check_notes(file: &SourceFile) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for (number, text) in file.numbered_lines() {
-        let line = SourceLine { code: String::new(), comment: text.to_owned() };
+        let line = SourceLine { comment: text.to_owned(), ..SourceLine::default() };
         let notes = BANS.iter().filter(|ban| ["fixme", "todo"].contains(&ban.rule));
         for ban in notes.filter(|ban| (ban.matches)(&line)) {
             findings.push(TidyFinding::new(&file.path, number, ban.rule, ban.advice));

@@ -16,6 +16,9 @@ pub(super) struct SourceLine {
     pub(super) code: String,
     /// The comment with its `//`, `///`, `//!` or `/*`.
     pub(super) comment: String,
+    /// The insides of the string literals, as they are written. Each end of a literal is a line
+    /// feed.
+    pub(super) literals: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,11 @@ pub(super) fn lines(text: &str) -> Vec<SourceLine> {
                 line.code.push_str(taken);
             } else {
                 line.code.extend(taken.chars().map(|c| if c.is_whitespace() { c } else { MASK }));
+                match (state, next) {
+                    (LexerState::Code, _) => {}
+                    (_, LexerState::Code) => line.literals.push('\n'),
+                    _ => line.literals.push_str(taken),
+                }
             }
             state = next;
             rest = &rest[length..];
@@ -168,15 +176,15 @@ pub(super) fn has_word(text: &str, needle: &str) -> bool {
     })
 }
 
-/// Returns the lines outside every `#[cfg(test)] mod … { … }`.
-pub(super) fn outside_test_modules(lines: &[SourceLine]) -> Vec<&SourceLine> {
+/// Returns the lines, numbered from 1, outside every `#[cfg(test)] mod … { … }`.
+pub(super) fn outside_test_modules(lines: &[SourceLine]) -> Vec<(usize, &SourceLine)> {
     let mut kept = Vec::new();
     let mut index = 0;
     while index < lines.len() {
         if let Some(length) = test_module_end(&lines[index..]) {
             index += length;
         } else {
-            kept.push(&lines[index]);
+            kept.push((index + 1, &lines[index]));
             index += 1;
         }
     }
@@ -238,6 +246,21 @@ mod tests {
     }
 
     #[test]
+    fn the_insides_of_strings_are_kept() {
+        let literals = |text: &str| -> Vec<String> {
+            lines(text).into_iter().map(|line| line.literals).collect()
+        };
+        assert_eq!(literals(r#"f("// a", b"\"b", 'c') // "d""#), ["// a\n\\\"b\n"]);
+        assert_eq!(
+            literals(
+                r###"f("a \
+            b", r##"c " d"##)"###
+            ),
+            ["a \\", "            b\nc \" d\n"]
+        );
+    }
+
+    #[test]
     fn words_are_whole() {
         assert!(has_word("use std::fs;", "std::fs"));
         assert!(!has_word("use std::fsx;", "std::fs"));
@@ -252,7 +275,9 @@ mod tests {
     #[test]
     fn only_inline_test_modules_are_left_out() {
         let count = |text| outside_test_modules(&lines(text)).len();
+        let last = |text| outside_test_modules(&lines(text)).last().map(|(number, _)| *number);
         assert_eq!(count("fn a() {}\n#[cfg(test)]\nmod tests {\n  fn b() {}\n}\nfn c() {}"), 2);
+        assert_eq!(last("#[cfg(test)]\nmod tests {\n}\nfn c() {}"), Some(4));
         assert_eq!(count("#[cfg(test)]\nmod tests;\nfn c() {}"), 3);
         assert_eq!(count("#[cfg(test)]\nfn only_in_tests() {\n}"), 3);
     }

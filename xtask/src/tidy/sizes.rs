@@ -58,7 +58,7 @@ fn read_records<'a>(
 fn check_file(file: &SourceFile, record: Option<(usize, usize)>) -> Option<TidyFinding> {
     let limit = if file.path.ends_with("/main.rs") { MAIN } else { FILE };
     let lines = file.rust_lines();
-    let size = outside_test_modules(&lines).iter().filter(|line| !line.is_blank()).count();
+    let size = outside_test_modules(&lines).iter().filter(|(_, line)| !line.is_blank()).count();
     let finding = |instead| Some(TidyFinding::new(&file.path, 1, RULE, instead));
     if size > limit.cap {
         return finding(format!("{size} lines: split it; the absolute maximum is {}", limit.cap));

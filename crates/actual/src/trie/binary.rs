@@ -39,10 +39,10 @@ impl MerkleTrie {
     fn encode_node(&self, index: usize, out: &mut Vec<u8>) {
         let node = self.nodes[index];
         let (mut tag, mut sum) = (0, 0);
-        for (digit, sub_vault) in node.sub_vaults.into_iter().enumerate() {
-            if sub_vault != NONE {
+        for (digit, child) in node.children.into_iter().enumerate() {
+            if child != NONE {
                 tag |= 1 << digit;
-                sum ^= self.nodes[sub_vault as usize].hash;
+                sum ^= self.nodes[child as usize].hash;
             }
         }
         if sum == node.hash {
@@ -51,8 +51,8 @@ impl MerkleTrie {
             out.push(tag | HAS_HASH);
             out.extend_from_slice(&node.hash.to_be_bytes());
         }
-        for sub_vault in node.sub_vaults.into_iter().filter(|sub_vault| *sub_vault != NONE) {
-            self.encode_node(sub_vault as usize, out);
+        for child in node.children.into_iter().filter(|child| *child != NONE) {
+            self.encode_node(child as usize, out);
         }
     }
 

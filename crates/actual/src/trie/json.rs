@@ -39,9 +39,9 @@ impl MerkleTrie {
     ) {
         let node = self.nodes[index];
         let place = visit.open(parent);
-        for (digit, sub_vault) in (0..).zip(node.sub_vaults) {
-            if sub_vault != NONE {
-                self.walk_node(sub_vault as usize, Some((place, digit)), visit);
+        for (digit, child) in (0..).zip(node.children) {
+            if child != NONE {
+                self.walk_node(child as usize, Some((place, digit)), visit);
             }
         }
         visit.close(place, node.hash);
@@ -81,9 +81,9 @@ impl JsonNode {
             return Err(ParseTrieError::TooDeep);
         }
         let place = trie.open(parent);
-        for (digit, sub_vault) in (0..).zip([self.zero, self.one, self.two]) {
-            if let Some(sub_vault) = sub_vault {
-                sub_vault.add_to(trie, Some((place, digit)), depth + 1)?;
+        for (digit, child) in (0..).zip([self.zero, self.one, self.two]) {
+            if let Some(child) = child {
+                child.add_to(trie, Some((place, digit)), depth + 1)?;
             }
         }
         trie.close(place, self.hash.ok_or(ParseTrieError::NoHash)?);

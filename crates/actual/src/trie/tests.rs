@@ -64,7 +64,7 @@ fn different_child(
     b: &MerkleTrie,
     pair: (TrieNode, TrieNode),
 ) -> Option<(u64, (u32, u32))> {
-    for (digit, (i, j)) in (0..).zip(pair.0.sub_vaults.into_iter().zip(pair.1.sub_vaults)) {
+    for (digit, (i, j)) in (0..).zip(pair.0.children.into_iter().zip(pair.1.children)) {
         match (i, j) {
             (NONE, NONE) => {}
             (NONE, _) | (_, NONE) => return None,

@@ -122,7 +122,7 @@ fn cases(fixture: &TpsFixture, batch: usize, is_read: bool) -> Vec<BenchCase<'_>
         })
         .collect();
     let reads = |reads| ProducerLoad { reads, ..ProducerLoad::of(batch, Os) };
-    for (name, load) in [("Warren", reads(0)), ("Warren, 3 reads beside each", reads(3))] {
+    for (name, load) in [("Warren", reads(0)), ("Warren, 3 reads and a write", reads(3))] {
         cases.push(BenchCase::new(name, move |duration| {
             through_engine(fixture, load, is_read, duration)
         }));

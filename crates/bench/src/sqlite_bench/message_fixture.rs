@@ -102,8 +102,8 @@ pub(crate) struct MeasuredCase<'a> {
     pub(crate) encryption: CipherAndKey,
 }
 
-/// Measures the rows, the baseline first; the fixture's own table is the baseline's. The files
-/// stay in the fixture's folder.
+/// Measures the rows, the baseline first. The baseline uses the fixture's own table. The files stay
+/// in the fixture's folder.
 pub(crate) fn measure(
     fixture: MessageTableFixture<'_>,
     rows: &[MeasuredCase<'_>],

@@ -34,9 +34,9 @@ pub(super) fn section<'a>(run: &'a SyncBenchRun<'_>, few: &'a PreparedDataDir) -
         BenchCase::new(name, move |duration| measure(run, few, others, duration))
     };
     let others = (few.tokens.len() - 1) * LISTENERS_PER_USER;
-    let mut cases = vec![case("nobody else listens".to_owned(), 0)];
+    let mut cases = vec![case("no other subscribers".to_owned(), 0)];
     if others > 0 {
-        cases.push(case(format!("{others} devices of others listen, too"), others));
+        cases.push(case(format!("{others} other subscribers"), others));
     }
     BenchSection {
         name: "live".to_owned(),

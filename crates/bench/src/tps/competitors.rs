@@ -5,7 +5,7 @@
 //! (`docs/reference/formats/7-competitor-drivers.md`).
 //!
 //! # Invariants
-//! - An answer counts only if the settings that the driver read back are the plan's.
+//! - An answer counts only if the settings that the driver read back equal those of the plan.
 //!
 //! # Not here
 //! - How a driver is built → `crate::competitors`. How a library runs a transaction →

@@ -35,7 +35,7 @@ pub(super) fn section(fixture: &TpsFixture) -> BenchSection<'static> {
     let fixture = TpsFixture { pairs, ..fixture.clone() };
     let bare = fixture.clone();
     let loop_of = move |duration| bare.bare(BareLoop::with_batch(BATCH), "NORMAL", duration);
-    let mut cases = vec![BenchCase::new("bare loop, 1,000 a commit", loop_of)];
+    let mut cases = vec![BenchCase::new("bare loop, 1,000 per commit", loop_of)];
     for durability in [Os, Disk] {
         let fixture = fixture.clone();
         let name = format!("Warren, {durability:?}");

@@ -38,7 +38,7 @@ fn engine(fixture: &TpsFixture, name: impl Into<String>, load: ProducerLoad) -> 
 }
 
 fn baseline(fixture: &TpsFixture) -> BenchCase<'static> {
-    bare(fixture, "bare loop, 1,000 a commit", BareLoop::with_batch(BATCH), NORMAL)
+    bare(fixture, "bare loop, 1,000 per commit", BareLoop::with_batch(BATCH), NORMAL)
 }
 
 /// Returns the published rows that are about SQLite, together with Warren's.
@@ -53,9 +53,9 @@ pub(super) fn published(fixture: &TpsFixture) -> BenchSection<'static> {
             .to_owned(),
         cases: vec![
             baseline(fixture).published(186_157.0),
-            bare(fixture, "bare loop, a commit each", BareLoop::with_batch(1), NORMAL)
+            bare(fixture, "bare loop, 1 per commit", BareLoop::with_batch(1), NORMAL)
                 .published(44_096.0),
-            bare(fixture, "bare loop, a savepoint each", savepoints, NORMAL).published(121_922.0),
+            bare(fixture, "bare loop, one savepoint each", savepoints, NORMAL).published(121_922.0),
             bare(
                 fixture,
                 "bare loop, 3 reads and a write",
@@ -72,9 +72,9 @@ pub(super) fn published(fixture: &TpsFixture) -> BenchSection<'static> {
 pub(super) fn durability(fixture: &TpsFixture) -> BenchSection<'static> {
     let mut cases = vec![
         baseline(fixture),
-        bare(fixture, "bare loop, a commit each", BareLoop::with_batch(1), NORMAL),
-        bare(fixture, "bare loop, a commit each, fsync", BareLoop::with_batch(1), FULL),
-        bare(fixture, "bare loop, 1,000 a commit, fsync", BareLoop::with_batch(BATCH), FULL),
+        bare(fixture, "bare loop, 1 per commit", BareLoop::with_batch(1), NORMAL),
+        bare(fixture, "bare loop, 1 per commit, fsync", BareLoop::with_batch(1), FULL),
+        bare(fixture, "bare loop, 1,000 per commit, fsync", BareLoop::with_batch(BATCH), FULL),
     ];
     for durability in [Os, Disk] {
         for waiting in [1, 10, 100, 1_000, 10_000_u32] {
@@ -109,7 +109,7 @@ pub(super) fn isolation(fixture: &TpsFixture) -> BenchSection<'static> {
     for (percent, failing_ppm) in [(0.0, 0), (0.1, 1_000), (1.0, 10_000), (10.0, 100_000)] {
         let savepoints =
             BareLoop { has_savepoints: true, failing_ppm, ..BareLoop::with_batch(BATCH) };
-        let each = "bare loop, a savepoint each";
+        let each = "bare loop, one savepoint each";
         let case = bare(fixture, &format!("{each}, {percent} % fail"), savepoints, NORMAL);
         cases.push(case.at(each, percent, FAILING));
         let load = ProducerLoad { failing_ppm, ..ProducerLoad::of(WAITING, Os) };

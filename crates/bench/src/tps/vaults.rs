@@ -100,7 +100,7 @@ impl VaultFilesFixture {
                 case("a quiet vault alone".to_owned(), |vaults, duration| {
                     vaults.quiet(0, duration)
                 }),
-                case("a quiet vault beside a saturated one".to_owned(), |vaults, duration| {
+                case("a quiet vault next to a saturated one".to_owned(), |vaults, duration| {
                     vaults.quiet(CALLERS, duration)
                 }),
             ],

@@ -13,7 +13,7 @@ pub struct TunePlan {
     pub source: Option<TuneSource>,
     /// The workload to measure.
     pub workload: TuneWorkload,
-    /// The time for measuring, after the copy is made.
+    /// The time for measuring, after the file was copied.
     pub time: Duration,
     /// Whether settings may reduce durability.
     pub allow_unsafe: bool,

@@ -189,13 +189,13 @@ fn copy(source: &TuneSource, to: &Path, folder: &Path) -> anyhow::Result<TuneCop
     if !left.is_empty() {
         // A crashed program left these files behind. SQLite would recover the file in place, so
         // the recovery works on a copy in another folder.
-        let mended = folder.join("mended.sqlite");
-        std::fs::copy(path, &mended)?;
+        let recovered = folder.join("recovered.sqlite");
+        std::fs::copy(path, &recovered)?;
         for ending in left {
-            std::fs::copy(side_file_path(path, ending), side_file_path(&mended, ending))?;
+            std::fs::copy(side_file_path(path, ending), side_file_path(&recovered, ending))?;
         }
         let opened =
-            engine::open_connection(&mended, &source.encryption, &NO_SETTINGS, false, false);
+            engine::open_connection(&recovered, &source.encryption, &NO_SETTINGS, false, false);
         return take(opened?, source, to);
     }
     let before = size_and_mtime(path)?;

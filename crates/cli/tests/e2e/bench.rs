@@ -62,7 +62,7 @@ fn tps_makes_every_table_beside_a_baseline_and_saves_them() {
     let saved = fs::read_to_string(folder.path().join("warren-tps.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&saved).unwrap(), report);
     let page = fs::read_to_string(folder.path().join("warren-tps.html")).unwrap();
-    assert!(page.contains("<svg") && page.contains("bare loop, 1,000 a commit"));
+    assert!(page.contains("<svg") && page.contains("bare loop, 1,000 per commit"));
     for table in ["durability", "isolation"] {
         let (_, section) = page.split_once(&format!("<section id=\"{table}\"")).unwrap();
         let (before, _) = section.split_once("<figcaption>").unwrap();

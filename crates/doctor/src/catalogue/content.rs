@@ -106,8 +106,8 @@ pub(super) const CONTENT: &[CatalogueEntry] = &[
         code: FindingCode::Fragmented,
         severity: Warning,
         title: "a large part of the file is free pages",
-        why: "Pages of deleted rows stay in the file until it is vacuumed. They make the file \
-              larger, and its rows more scattered, than necessary.",
+        why: "Pages of deleted rows stay in the file until it is vacuumed. Because of them the \
+              file is larger, and its rows are more scattered, than necessary.",
         reference: "https://sqlite.org/lang_vacuum.html",
         detection: "Free pages, as counted in the file's header, are 15 % of the file or more, and \
               1 MB or more.",

@@ -43,11 +43,9 @@ pub(crate) fn check(subject: &OpenedFile, log: &mut CheckResults) {
 
 fn auto_vacuum_off(free_bytes: u64) -> DoctorFinding {
     let fix = "PRAGMA auto_vacuum = INCREMENTAL;\nVACUUM;".to_owned();
-    let what = "auto_vacuum is off, so only VACUUM makes the file smaller";
+    let what = "auto_vacuum is off, so only VACUUM returns free pages to the disk";
     DoctorFinding::new(FindingCode::AutoVacuumOff, what, Fix::Sql(fix))
         .evidence("according to its header, the file has no auto_vacuum")
         .detail("free_bytes", free_bytes)
-        .impact(
-            "To make the file smaller, VACUUM rewrites all of it, and locks it until it is done.",
-        )
+        .impact("VACUUM rewrites the whole file, and locks it until it is done.")
 }

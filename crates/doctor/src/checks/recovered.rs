@@ -1,4 +1,4 @@
-//! Checks whether a journal or a WAL that was left behind makes the file intact.
+//! Checks whether a journal or a WAL that was left behind belongs to the file.
 //!
 //! SQLite identifies a journal and a WAL only by their names. If a backup replaces a file, the old
 //! WAL next to it belongs to another database, and corrupts the backup as soon as a program opens

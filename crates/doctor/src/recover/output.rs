@@ -153,8 +153,8 @@ impl RecoveryOutput {
         tolerate(self.db.execute(sql, [])).map(drop)
     }
 
-    /// Adds a virtual table, which becomes a row of the schema. A row whose SQL is invalid would
-    /// make the file unreadable.
+    /// Adds a virtual table, which becomes a row of the schema. If the SQL of that row were invalid,
+    /// the file would be unreadable.
     fn take_virtual_table(&mut self, sql: &str) -> rusqlite::Result<()> {
         let scratch = Connection::open_in_memory()?;
         scratch.execute_batch("PRAGMA writable_schema = ON")?;

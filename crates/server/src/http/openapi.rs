@@ -106,7 +106,7 @@ pub(crate) fn router() -> OpenApiRouter<Arc<AppState>> {
     OpenApiRouter::new().routes(routes!(document))
 }
 
-/// This document.
+/// Returns this description of the API.
 #[utoipa::path(
     get, path = "/v1/openapi.json", tag = "operation", operation_id = "openapi",
     responses((status = 200, description = "OpenAPI 3.1", body = Object, content_type = "application/json")),

@@ -42,7 +42,8 @@ const TABLES: Migration = Migration {
             messages_count INTEGER NOT NULL,
             digest BLOB NOT NULL
         ) STRICT;
-        -- Warren itself only inserts. Who changes messages by hand leaves a vault that knows it.
+        -- Normally Warren only inserts messages. These triggers mark the vault as stale when a
+        -- person changes messages by hand.
         CREATE TRIGGER message_deleted AFTER DELETE ON message
             BEGIN UPDATE vault_summary SET stale = 1; END;
         CREATE TRIGGER message_changed AFTER UPDATE ON message

@@ -71,9 +71,9 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
     ready = resolve;
     refuse = reject;
   });
-  let stood = (): void => undefined;
-  const told = new Promise<void>((resolve) => {
-    stood = resolve;
+  let statusArrived = (): void => undefined;
+  const firstStatus = new Promise<void>((resolve) => {
+    statusArrived = resolve;
   });
   // If the connection fails to open, nothing awaits this promise.
   prepared.catch(() => undefined);
@@ -111,7 +111,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
       if (!isOver) {
         status.set({ ...own, isLeader });
       }
-      stood();
+      statusArrived();
     },
     onChanged: live.changed,
     onAnswer: (message) => asks.handleMessage(message),
@@ -119,7 +119,7 @@ export async function open(options: OpenOptions): Promise<WarrenDatabase> {
   });
   try {
     await prepared;
-    await told;
+    await firstStatus;
   } catch (thrown) {
     await link.close();
     throw thrown;

@@ -28,7 +28,7 @@ export interface LiveQueries {
 
 interface LiveSubscription {
   readonly statement: SqlStatement;
-  readonly tell: (packed: PackedRows) => void;
+  readonly publish: (packed: PackedRows) => void;
   readonly fail: (error: WarrenError) => void;
   /** The tables that the query read; unknown before it has run, and after it has failed. */
   tables: ReadonlySet<string> | undefined;
@@ -62,7 +62,7 @@ export function createLiveQueries(
       const isNew = live.published === undefined || !equalRows(live.published, packed);
       live.published = packed;
       if (isNew && all.has(live)) {
-        live.tell(packed);
+        live.publish(packed);
       }
     } catch (thrown) {
       live.tables = undefined;
@@ -80,7 +80,7 @@ export function createLiveQueries(
     ) {
       const live: LiveSubscription = {
         statement,
-        tell: (packed) => guarded(() => onRows(unpack<T>(packed))),
+        publish: (packed) => guarded(() => onRows(unpack<T>(packed))),
         fail: (error) => guarded(() => onError(error)),
         tables: undefined,
         published: undefined,

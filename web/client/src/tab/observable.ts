@@ -11,7 +11,7 @@ export interface WritableObservable<T> extends Observable<T> {
 export function observable<T>(first: T): WritableObservable<T> {
   const listeners = new Set<(value: T) => void>();
   let value = first;
-  const tell = (listener: (value: T) => void): void => {
+  const notify = (listener: (value: T) => void): void => {
     try {
       listener(value);
     } catch (thrown) {
@@ -24,13 +24,13 @@ export function observable<T>(first: T): WritableObservable<T> {
     },
     set(next) {
       value = next;
-      [...listeners].forEach(tell);
+      [...listeners].forEach(notify);
     },
     subscribe(listener): Unsubscribe {
       // A function of its own, so that one listener subscribed twice counts as two.
       const own = (next: T): void => listener(next);
       listeners.add(own);
-      tell(own);
+      notify(own);
       return () => void listeners.delete(own);
     },
   };

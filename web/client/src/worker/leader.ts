@@ -94,7 +94,7 @@ export class Leader {
   /** Announces this leader, and the status of the database. */
   announce(): void {
     this.#deps.broadcast({ kind: "leader", leader: this.#deps.id, version: VERSION });
-    this.#status.tell();
+    this.#status.publish();
   }
 
   online(): void {
@@ -159,12 +159,12 @@ export class Leader {
     onProgress: (progress: SyncProgress) => void,
     signal: AbortSignal,
   ): Promise<SyncReport> {
-    const tell = (progress: SyncProgress): void => {
+    const progressed = (progress: SyncProgress): void => {
       this.#publishChanges();
       onProgress(progress);
     };
     try {
-      const synced = withLock(turns, (mine) => this.#deps.file.sync(tell, signal, mine));
+      const synced = withLock(turns, (mine) => this.#deps.file.sync(progressed, signal, mine));
       const report = await reaching(this.#status.fileStatus.published.account?.server, synced);
       this.#status.addConflicts(report.conflictsCount);
       return report;

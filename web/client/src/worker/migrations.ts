@@ -46,7 +46,7 @@ function userVersion(file: ReplicaFile): number {
 
 /**
  * Throws if a migration was edited after it ran. Migrations that a file of an earlier version ran
- * without recording them are recorded as they are now.
+ * without recording them are recorded with their present text.
  */
 function checkUnedited(file: ReplicaFile, run: readonly string[]): void {
   const rows = unpack<SqlMigration>(file.run("SELECT number, sql FROM warren_migration", []));

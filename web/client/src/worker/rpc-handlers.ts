@@ -102,7 +102,7 @@ type AccountMethodName =
   | "syncStatus";
 
 function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMethodName> {
-  const { file, turns, syncing, refreshStatus: stands } = parts;
+  const { file, turns, syncing, refreshStatus } = parts;
   const signIn = async (
     { params, retry }: RpcCallOf<"signIn"> | RpcCallOf<"signUp">,
     isNew: boolean,
@@ -116,7 +116,7 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
       const registration = { ...credentials, isNew: isNew || allowPlaintext };
       const signedIn = withLock(turns, (mine) => file.signIn(registration, server, mine));
       await reaching(server, signedIn);
-      stands();
+      refreshStatus();
     });
     syncing.resume();
   };
@@ -139,7 +139,7 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
       syncing.preemptSync(async () => {
         await forgetDevice(file);
         await parts.statements.exclusive(() => file.signOut());
-        stands();
+        refreshStatus();
         syncing.signedOut();
       }),
     changePassword: async ({ params }) => {

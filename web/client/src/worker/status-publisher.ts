@@ -32,9 +32,9 @@ export class StatusPublisher {
   #fileStatus: ReplicaFileStatus;
   #sync: SyncState = { phase: "local" };
   #newConflictsCount = 0;
-  /** The last status that was sent to the tabs, as JSON; `#toldMs` is the time. */
-  #told = "";
-  #toldMs = 0;
+  /** The last status that was sent to the tabs, as JSON; `#sentMs` is the time. */
+  #sentStatus = "";
+  #sentMs = 0;
   #cancelRefresh: (() => void) | undefined;
 
   constructor(deps: StatusPublisherDeps) {
@@ -49,7 +49,7 @@ export class StatusPublisher {
 
   refresh(): void {
     this.#fileStatus = readStatus(this.#deps.file);
-    this.#tellChange();
+    this.#publishChange();
   }
 
   /** Calls `refresh` soon, once for all the changes until then. */
@@ -67,8 +67,8 @@ export class StatusPublisher {
   setSync(state: SyncState): void {
     const isProgress = state.phase === "syncing" && this.#sync.phase === "syncing";
     this.#sync = state;
-    if (!isProgress || this.#deps.clock.now() - this.#toldMs >= PROGRESS_MS_MIN) {
-      this.#tellChange();
+    if (!isProgress || this.#deps.clock.now() - this.#sentMs >= PROGRESS_MS_MIN) {
+      this.#publishChange();
     }
   }
 
@@ -77,17 +77,17 @@ export class StatusPublisher {
   }
 
   /** Sends the status to all tabs, whether it changed or not. */
-  tell(): void {
+  publish(): void {
     const { clock, id } = this.#deps;
     const status = this.#status();
-    this.#told = JSON.stringify(status);
-    this.#toldMs = clock.now();
+    this.#sentStatus = JSON.stringify(status);
+    this.#sentMs = clock.now();
     this.#deps.broadcast({ kind: "status", leader: id, status });
   }
 
-  #tellChange(): void {
-    if (JSON.stringify(this.#status()) !== this.#told) {
-      this.tell();
+  #publishChange(): void {
+    if (JSON.stringify(this.#status()) !== this.#sentStatus) {
+      this.publish();
     }
   }
 

@@ -80,11 +80,11 @@ function Sample({ item }: { readonly item: ImportedItem }): JSX.Element {
     item.due === null ? undefined : describeDay(item.due, today),
     item.done ? "done" : undefined,
   ];
-  const told = facts.filter((fact) => fact !== undefined);
+  const shown = facts.filter((fact) => fact !== undefined);
   return (
     <li dir="auto">
       {item.title}
-      {told.length > 0 && <span class="muted"> · {told.join(" · ")}</span>}
+      {shown.length > 0 && <span class="muted"> · {shown.join(" · ")}</span>}
     </li>
   );
 }
@@ -142,7 +142,7 @@ function Remarks({
 /** Describes what happens to everything that is not simply an item. */
 function remarksOf(file: ImportFile, understood: ParsedImport): string[] {
   const { statuses, untitled, due, keptColumns, leftColumns } = understood;
-  const told = (isDone: boolean): string =>
+  const statusWords = (isDone: boolean): string =>
     examples(
       statuses
         .filter((status) => status.isDone === isDone)
@@ -154,8 +154,8 @@ function remarksOf(file: ImportFile, understood: ParsedImport): string[] {
     ...(number("comment") > 0 ? [counted(number("comment"), "comment")] : []),
   ];
   const remarks: [boolean, string][] = [
-    [told(true) !== "", `Done: ${told(true)}.`],
-    [told(false) !== "", `Open: ${told(false)}.`],
+    [statusWords(true) !== "", `Done: ${statusWords(true)}.`],
+    [statusWords(false) !== "", `Open: ${statusWords(false)}.`],
     [
       due.unread.length > 0,
       `${counted(due.unread.length, "date")} could not be read and will be kept in the notes: ` +

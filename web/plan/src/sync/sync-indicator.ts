@@ -70,13 +70,13 @@ function lossStanding(
   const names = devicesAway.slice(0, DEVICES_NAMED_MAX);
   const more = devicesAway.length - names.length;
   const named = [...names, ...(more > 0 ? [`${count(more)} more`] : [])].join(", ");
-  const nobody =
+  const allSynced =
     lost === undefined
       ? "Open Plan on each device that may have changes the others are missing."
       : "All known devices have synced since then, and none of them had these changes.";
   const who =
     devicesAway.length === 0
-      ? nobody
+      ? allSynced
       : `Devices that haven’t synced since then may still have them: ${named}. Open Plan there.`;
   return {
     tone: "warn",

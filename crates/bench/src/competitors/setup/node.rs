@@ -195,7 +195,7 @@ fn architecture() -> &'static str {
     }
 }
 
-/// Returns the folder where this Node was installed, if its headers are there.
+/// Returns the folder where this Node was installed, if it contains the headers.
 fn headers_prefix(identity: &str) -> Option<&Path> {
     let program = Path::new(identity.lines().nth(1)?);
     let prefix = program.parent()?.parent()?;

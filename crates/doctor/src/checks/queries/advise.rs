@@ -169,7 +169,7 @@ impl IndexSearch<'_> {
         Ok(chosen)
     }
 
-    /// Removes columns that the plan does not use, or that do not make the index more selective.
+    /// Removes columns that the plan does not use, or that add no selectivity to the index.
     fn shorten_indexes(
         &self,
         mut chosen: Vec<CandidateIndex>,

@@ -52,7 +52,7 @@ enum AccountSortKey {
     Login,
     Created,
     Devices,
-    /// By the size of the vaults' files. In PostgreSQL all accounts are equal.
+    /// The size of the vaults' files. In PostgreSQL all accounts are equal.
     FileBytes,
 }
 

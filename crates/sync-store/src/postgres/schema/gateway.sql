@@ -1,11 +1,12 @@
 -- Vaults in PostgreSQL: functions for gateways.
 --
--- A gateway's new state is computed outside. So its version is read with it, and a write names the
--- version from which it was computed; `WR003` means that the state or the messages have changed
--- since then, and that the caller must start again.
+-- Warren computes a gateway's new state outside the database. It reads the state together with its
+-- version, and passes that version when it writes the new state. `WR003` means that the state or
+-- the messages have changed since they were read, and that the caller must start again.
 
--- Returns the gateway's state, empty in version 0 if there is none, with the newest sequence number
--- at that moment, and which of a list of timestamps, 16 bytes each, are known. Places count from 0.
+-- Returns the gateway's state, or an empty state of version 0 if there is none. Also returns the
+-- newest sequence number at that moment, and the places of the known timestamps in `list`, which
+-- has 16 bytes for each timestamp. Places count from 0.
 CREATE OR REPLACE FUNCTION warren.read_gateway_state(of_vault uuid, list bytea)
 RETURNS TABLE (places integer[], newest bigint, state_version bigint, state_content bytea)
 LANGUAGE plpgsql STABLE AS $$
@@ -30,8 +31,8 @@ BEGIN
 END
 $$;
 
--- Stores messages, all of which must be new, and the gateway's state. Returns the newest sequence
--- number before them.
+-- Stores messages, all of which must be new, and the gateway's state. Returns the sequence number
+-- that was the newest before them.
 CREATE OR REPLACE FUNCTION warren.exchange(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
     contents bytea[], version_before bigint, new_state bytea
@@ -56,8 +57,8 @@ BEGIN
 END
 $$;
 
--- Writes and locks the state until the commit: of two exchanges, the later waits before it does any
--- work.
+-- Writes the state and locks it until the commit. If two exchanges run at the same time, the second
+-- waits here, before it does any work.
 CREATE OR REPLACE FUNCTION warren.write_gateway_state(
     for_vault uuid, version_before bigint, new_state bytea
 ) RETURNS void
@@ -76,8 +77,8 @@ BEGIN
 END
 $$;
 
--- Removes all messages, and writes the gateway's state. Sequence numbers continue after the newest,
--- which it returns.
+-- Removes all messages and writes the gateway's state. Returns the newest sequence number; the
+-- numbers continue after it.
 CREATE OR REPLACE FUNCTION warren.clear(of_vault uuid, version_before bigint, new_state bytea)
 RETURNS bigint
 LANGUAGE plpgsql AS $$
@@ -95,9 +96,10 @@ BEGIN
 END
 $$;
 
--- Returns messages from a timestamp on in order of time, of those with sequence numbers up to
--- `until_seq`; none after `bytes_max` of contents. A message's row does not have its number, but
--- the messages that came later are few, and known.
+-- Returns messages from a timestamp on, in order of time, until their contents reach `bytes_max`
+-- bytes. Messages with sequence numbers above `until_seq` are left out. A message's row does not
+-- contain its sequence number, but the timestamps of these later messages are recorded, and they
+-- are few.
 CREATE OR REPLACE FUNCTION warren.messages_from(
     of_vault uuid, start_stamp bytea, until_seq bigint, count_max integer, bytes_max bigint
 ) RETURNS TABLE (stamps bytea[], contents bytea[])
@@ -116,7 +118,7 @@ BEGIN
         FROM (
             SELECT m.timestamp, m.content_bytes, m.content FROM message AS m
             WHERE m.vault_id = of_vault AND m.timestamp >= start_stamp
-                -- A hashed subplan, also where joins may not hash.
+                -- This is a hashed subplan, even if hash joins are disabled.
                 AND m.timestamp NOT IN (
                     SELECT l.stamp FROM generate_series(0, length(late) / 16 - 1) AS n
                     CROSS JOIN LATERAL (SELECT substr(late, n * 16 + 1, 16) AS stamp) AS l
@@ -162,9 +164,9 @@ BEGIN
 END
 $$;
 
--- Writes the gateway's state, which from now on names a blob, and removes the chunks of all others.
--- `WR004` means that chunks of the blob are missing: another process has written a state that names
--- another blob in the meantime. Returns the newest sequence number.
+-- Writes a gateway state that names a blob, and removes the chunks of all other blobs. Returns the
+-- newest sequence number. `WR004` means that chunks of the blob are missing, because another
+-- process has written a state that names another blob in the meantime.
 CREATE OR REPLACE FUNCTION warren.replace_blob(
     of_vault uuid, version_before bigint, new_state bytea, kept_blob bigint, chunks_count integer
 ) RETURNS bigint

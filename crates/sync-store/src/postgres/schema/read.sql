@@ -1,6 +1,6 @@
 -- Vaults in PostgreSQL: functions that read them.
 
--- Returns the vault's row, which is rebuilt first if messages were changed by hand.
+-- Returns the vault's summary, after rebuilding it if messages were changed by hand.
 CREATE OR REPLACE FUNCTION warren.checked_summary(for_vault uuid) RETURNS warren.vault_summary
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -24,8 +24,9 @@ BEGIN
 END
 $$;
 
--- Returns messages by timestamp, 16 bytes each; in this order, none after `bytes_max` of contents.
--- Places count from 0; missing messages are left out.
+-- Returns the messages with the timestamps in `list`, which has 16 bytes for each, in the same
+-- order, until their contents reach `bytes_max` bytes. Missing messages are left out. Places count
+-- from 0.
 CREATE OR REPLACE FUNCTION warren.messages(of_vault uuid, list bytea, bytes_max bigint)
 RETURNS TABLE (places integer[], contents bytea[])
 LANGUAGE plpgsql STABLE AS $$
@@ -68,7 +69,7 @@ BEGIN
     places := '{}';
     contents := '{}';
     reached := vault.last_seq;
-    -- More than once only where messages were deleted by hand.
+    -- The loop runs more than once only if messages were deleted by hand.
     WHILE since < vault.last_seq AND cardinality(places) = 0 LOOP
         until := least(since + greatest(count_max, 1), vault.last_seq);
         list := timestamps_between(of_vault, since, until);
@@ -88,7 +89,7 @@ BEGIN
         AND (d.cursor <> reached OR d.last_seen_ms + 60000 <= now_ms
             OR d.node_id IS DISTINCT FROM coalesce(seen_node_id, d.node_id)
             OR d.unsent_count <> coalesce(seen_unsent_count, d.unsent_count));
-    -- Losing the note loses a line in a list of devices.
+    -- A crash may undo this update: the list of devices would then show older values.
     PERFORM set_config('synchronous_commit', 'off', true);
 
     newest := vault.last_seq;
@@ -98,8 +99,8 @@ BEGIN
 END
 $$;
 
--- Returns the number after which the sequence numbers begin: clearing the vault removed those
--- before.
+-- Returns the number after which the sequence numbers begin. The earlier ones were removed when the
+-- vault was cleared.
 CREATE OR REPLACE FUNCTION warren.cleared_until(vault warren.vault_summary) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -110,8 +111,8 @@ BEGIN
 END
 $$;
 
--- Returns the timestamps with the sequence numbers since + 1 … until. Numbers have no gaps: the
--- rows that overlap these are those up to the first that reaches `until`.
+-- Returns the timestamps with the sequence numbers since + 1 … until. Sequence numbers have no
+-- gaps, so the last row that overlaps this range is the first one whose `last_seq` reaches `until`.
 CREATE OR REPLACE FUNCTION warren.timestamps_between(for_vault uuid, since bigint, until bigint)
 RETURNS bytea
 LANGUAGE plpgsql STABLE AS $$
@@ -133,13 +134,13 @@ BEGIN
 END
 $$;
 
--- Returns the windows. If their sum differs from the vault's row, everything is rebuilt first.
+-- Returns the windows. If their sum differs from the vault's summary, both are rebuilt first.
 CREATE OR REPLACE FUNCTION warren.windows(of_vault uuid)
 RETURNS TABLE (window_id integer, held bigint, lanes bigint[])
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM checked_summary(of_vault);
-    -- In one statement, so of one moment.
+    -- This is one statement, so it compares values of the same moment.
     IF EXISTS (
         SELECT FROM vault_summary AS v CROSS JOIN LATERAL (
             SELECT coalesce(sum(w.messages_count), 0) AS count, coalesce(sum(w.lane0), 0) AS lane0,
@@ -167,8 +168,8 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     since bytea;
     range_end bytea;
-    nth bytea; -- the last timestamp that the count asks for
-    later bytea; -- the first of a later moment
+    nth bytea; -- the timestamp at which the bucket reaches `bucket_count` messages
+    later bytea; -- the first timestamp of a later moment
 BEGIN
     FOR place IN 1..cardinality(starts) LOOP
         since := starts[place];
@@ -195,8 +196,9 @@ BEGIN
 END
 $$;
 
--- Returns the messages of ranges of hybrid times: 16 bytes of timestamp and 16 of hash each, a row
--- per range. At most `count_max` in all: the range that reaches this number is the last.
+-- Returns the messages of ranges of hybrid times, a row per range. Each message has 16 bytes of
+-- timestamp and 16 bytes of hash. There are at most `count_max` messages in all: the range that
+-- reaches this number is the last.
 CREATE OR REPLACE FUNCTION warren.entries(
     of_vault uuid, starts bytea[], ends bytea[], count_max bigint
 ) RETURNS TABLE (list bytea)
@@ -233,7 +235,8 @@ BEGIN
 END
 $$;
 
--- Returns the status for operators. The tables' bytes are those of all vaults on this server.
+-- Returns the status for operators. `tables_bytes` is the size of the tables with all vaults on
+-- this server.
 CREATE OR REPLACE FUNCTION warren.status(of_vault uuid) RETURNS TABLE (
     newest bigint, held bigint, held_bytes bigint, lanes bigint[],
     devices_count bigint, database text, version text, tables_bytes bigint
@@ -250,8 +253,8 @@ BEGIN
 END
 $$;
 
--- Returns the recorded row, the same from the messages' recorded hashes, and the windows that
--- differ: all of one moment.
+-- Returns the recorded summary, the same values computed from the messages' recorded hashes, and
+-- the windows that differ. All values are of the same moment.
 CREATE OR REPLACE FUNCTION warren.verify(of_vault uuid) RETURNS TABLE (
     newest bigint, held bigint, held_bytes bigint, lanes bigint[],
     true_newest bigint, true_held bigint, true_bytes bigint, true_lanes bigint[],
@@ -281,7 +284,7 @@ BEGIN
 END
 $$;
 
--- Returns messages after a timestamp in order of time, with all their recorded values.
+-- Returns the messages after a timestamp, in order of time, with all their recorded values.
 CREATE OR REPLACE FUNCTION warren.scan(
     of_vault uuid, after_stamp bytea, count_max integer, bytes_max bigint
 ) RETURNS TABLE (stamps bytea[], highs bigint[], lows bigint[], sizes integer[], contents bytea[])
@@ -316,10 +319,10 @@ BEGIN
 END
 $$;
 
--- Settings of the functions that are called from outside: they run with the rights of the tables'
--- owner, so that Warren's own role needs none on the tables; with names that cannot be shadowed;
--- and with one plan that uses the primary keys, whatever PostgreSQL assumes about tables that it
--- has not analyzed yet.
+-- Configures the functions that are called from outside. They run with the rights of the tables'
+-- owner, so that Warren's own role needs no rights on the tables. The fixed search path prevents
+-- other schemas from shadowing names. The planner settings enforce one plan that uses the primary
+-- keys, whatever PostgreSQL assumes about tables that it has not analyzed yet.
 DO $$
 DECLARE
     f regprocedure;

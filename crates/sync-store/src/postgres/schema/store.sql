@@ -1,9 +1,9 @@
 -- Vaults in PostgreSQL: functions that change them.
 --
 -- A function whose first parameter is `of_vault uuid` is called from outside, one call per
--- transaction; the others are called from here. All functions lock rows in this order: the
--- gateway's state, messages by timestamp, windows by id, the vault's summary, the device. So there
--- are no deadlocks.
+-- transaction; the others are called from within the database. All functions lock rows in this
+-- order: the gateway's state, messages by timestamp, windows by id, the vault's summary, the
+-- device. So there are no deadlocks.
 
 -- Returns the window of a timestamp: its upper 18 of 48 bits of milliseconds.
 CREATE OR REPLACE FUNCTION warren.window_of(stamp bytea) RETURNS integer
@@ -11,7 +11,7 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT (get_byte(stamp, 0) << 10) | (get_byte(stamp, 1) << 2) | (get_byte(stamp, 2) >> 6)
 $$;
 
--- Return the upper and the lower quarter of half a hash.
+-- These two functions return the upper and the lower 32 bits of half a hash.
 CREATE OR REPLACE FUNCTION warren.upper_lane(half bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS 'SELECT (half >> 32) & 4294967295';
 CREATE OR REPLACE FUNCTION warren.lower_lane(half bigint) RETURNS bigint
@@ -59,7 +59,7 @@ BEGIN
     END IF;
 
     IF fresh = 0 THEN
-        -- All that is known is on the disk already, so there is nothing that a crash could lose.
+        -- The known messages are already on the disk, so a crash cannot lose any.
         PERFORM set_config('synchronous_commit', 'off', true);
         vault := recorded_summary(of_vault);
     ELSE
@@ -92,7 +92,7 @@ CREATE OR REPLACE FUNCTION warren.insert_new(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    -- Rows of one INSERT: 5,000 to 20,000 keep the memory flat at no cost in time.
+    -- The number of rows per INSERT: 5,000 to 20,000 limit the memory and cost no time.
     rows_max CONSTANT integer := 10000;
     until integer;
     batch record;
@@ -137,8 +137,8 @@ BEGIN
 END
 $$;
 
--- Adds the messages that `insert_new` inserted, at least one, to windows and summary, and assigns
--- their sequence numbers.
+-- Adds the messages that `insert_new` inserted to the windows and the summary, and assigns their
+-- sequence numbers. There must be at least one message.
 CREATE OR REPLACE FUNCTION warren.assign_sequence(
     for_vault uuid, arrived bytea, added warren.fingerprint_window[], added_bytes bigint
 ) RETURNS warren.vault_summary
@@ -188,7 +188,7 @@ $$;
 CREATE OR REPLACE FUNCTION warren.lanes_of(vault warren.vault_summary) RETURNS bigint[]
 LANGUAGE sql IMMUTABLE AS 'SELECT ARRAY[vault.lane0, vault.lane1, vault.lane2, vault.lane3]';
 
--- Returns the recorded row of the vault; zeros for one that has no messages yet.
+-- Returns the recorded summary of the vault, or zeros if the vault has no messages yet.
 CREATE OR REPLACE FUNCTION warren.recorded_summary(for_vault uuid) RETURNS warren.vault_summary
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -211,7 +211,8 @@ BEGIN
 END
 $$;
 
--- Takes the same lock for a transaction that adds. Such transactions do not block each other.
+-- Takes the same lock in shared mode, for a transaction that adds to the windows. Such transactions
+-- do not block each other.
 CREATE OR REPLACE FUNCTION warren.share_vault(for_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -219,7 +220,7 @@ BEGIN
 END
 $$;
 
--- Rebuilds windows and the vault's row from the messages' recorded hashes and sizes.
+-- Rebuilds the windows and the vault's summary from the messages' recorded hashes and sizes.
 CREATE OR REPLACE FUNCTION warren.rebuild(of_vault uuid) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -243,7 +244,7 @@ BEGIN
 END
 $$;
 
--- Returns the windows computed from the messages.
+-- Computes the windows from the messages.
 CREATE OR REPLACE FUNCTION warren.sums_of(for_vault uuid) RETURNS TABLE (
     window_id integer, messages_count bigint, messages_bytes bigint,
     lane0 bigint, lane1 bigint, lane2 bigint, lane3 bigint
@@ -255,8 +256,8 @@ LANGUAGE sql STABLE AS $$
     FROM warren.message AS m WHERE m.vault_id = for_vault GROUP BY 1
 $$;
 
--- Corrects the messages that `scan` found: sets the hash of their content, deletes those whose
--- content is lost, so that the devices send them again, and rebuilds.
+-- Corrects messages that were read with `scan`: sets the hashes that their contents have, deletes
+-- those whose content is lost, so that the devices send them again, and rebuilds the sums.
 CREATE OR REPLACE FUNCTION warren.rehash(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[], lost bytea[]
 ) RETURNS void
@@ -271,8 +272,8 @@ BEGIN
 END
 $$;
 
--- Replaces the contents of messages, all or none. Arrays are as for `store`, followed by the hashes
--- that the messages must have.
+-- Replaces the contents of messages, all or none. The arrays are the same as for `store`, followed
+-- by the hashes that the messages must have.
 CREATE OR REPLACE FUNCTION warren.erase(
     of_vault uuid, stamps bytea[], highs bigint[], lows bigint[], sizes integer[],
     contents bytea[], old_highs bigint[], old_lows bigint[], bytes_max bigint
@@ -296,8 +297,8 @@ BEGIN
         RAISE EXCEPTION 'a message is not what it was taken for' USING ERRCODE = 'WR005';
     END IF;
 
-    -- What the sums change by: new hashes minus old ones. `messages_count` has the messages that
-    -- change.
+    -- The changes of the sums: new hashes minus old ones. Here `messages_count` is the number of
+    -- messages that change.
     SELECT array_agg(ROW(of_vault, s.window_id, s.count, s.lane0, s.lane1, s.lane2,
             s.lane3)::fingerprint_window),
         coalesce(sum(s.bytes), 0)
@@ -325,7 +326,7 @@ BEGIN
         lane2 = w.lane2 + c.lane2, lane3 = w.lane3 + c.lane3
     FROM unnest(changes) AS c
     WHERE w.vault_id = of_vault AND w.window_id = c.window_id;
-    -- The trigger has taken the change for one by hand.
+    -- The trigger has marked the vault as stale, as if the change had been made by hand.
     UPDATE vault_summary AS v SET messages_bytes = v.messages_bytes + more_bytes, stale = false,
         lane0 = v.lane0 + coalesce((SELECT sum(c.lane0) FROM unnest(changes) AS c), 0),
         lane1 = v.lane1 + coalesce((SELECT sum(c.lane1) FROM unnest(changes) AS c), 0),
@@ -360,7 +361,7 @@ DECLARE
     done bytea := '';
     until bytea;
 BEGIN
-    -- Part by part: the trigger is handed every row that a statement deletes.
+    -- Deletes in batches, because the trigger receives all rows that a statement deletes.
     LOOP
         SELECT p.timestamp INTO until FROM (
             SELECT m.timestamp FROM message AS m

@@ -20,8 +20,8 @@ CREATE TABLE IF NOT EXISTS warren.message (
     PRIMARY KEY (vault_id, timestamp) INCLUDE (hash_high, hash_low)
 );
 
--- The 32-bit quarters of the hashes are summed separately, without a carry: so adding needs no
--- arithmetic that PostgreSQL lacks, and 2^31 messages fit.
+-- The four 32-bit quarters of the hashes are summed separately, without carrying into the next one,
+-- because PostgreSQL has no 128-bit integers. A sum has room for 2^31 messages.
 CREATE TABLE IF NOT EXISTS warren.fingerprint_window (
     vault_id uuid NOT NULL,
     window_id integer NOT NULL,
@@ -33,8 +33,8 @@ CREATE TABLE IF NOT EXISTS warren.fingerprint_window (
     PRIMARY KEY (vault_id, window_id)
 ) WITH (fillfactor = 70);
 
--- Every request that stores messages changes the vault's row, so the fill factor leaves space for
--- its versions within the page. The row is stale after messages were changed by hand.
+-- Every request that stores messages updates the vault's row, so the fill factor leaves space for
+-- the row's new versions on the same page. The row is stale after messages were changed by hand.
 CREATE TABLE IF NOT EXISTS warren.vault_summary (
     vault_id uuid PRIMARY KEY,
     last_seq bigint NOT NULL,
@@ -85,7 +85,8 @@ CREATE TABLE IF NOT EXISTS warren.blob_chunk (
     PRIMARY KEY (vault_id, blob_id, chunk_number)
 );
 
--- Sealed contents cannot be compressed, and a part of the list is read without the rest of it.
+-- Sealed contents cannot be compressed. PostgreSQL reads a part of an uncompressed list of
+-- timestamps without the rest.
 ALTER TABLE warren.message ALTER content SET STORAGE EXTERNAL;
 ALTER TABLE warren.gateway_state ALTER content SET STORAGE EXTERNAL;
 ALTER TABLE warren.blob_chunk ALTER content SET STORAGE EXTERNAL;

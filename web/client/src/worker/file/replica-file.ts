@@ -91,9 +91,9 @@ export async function openReplicaFile(
     signOut: () => replica.signOut(),
     token: () => replica.token(),
     async sync(onProgress, signal, turns) {
-      const tell = (stage: SyncProgress["stage"], done: number, total: number): void =>
+      const report = (stage: SyncProgress["stage"], done: number, total: number): void =>
         onProgress({ stage, done, total });
-      return toReport(await replica.sync(tell, signal, turns));
+      return toReport(await replica.sync(report, signal, turns));
     },
     listen: (onState, signal, turns) => replica.listen(onState, signal, turns),
     status: () => toStatus(replica.status()),

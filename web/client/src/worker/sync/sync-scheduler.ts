@@ -86,7 +86,7 @@ export class SyncScheduler {
     if (isNew) {
       this.#autoSync.enable();
     }
-    this.#tell();
+    this.#publishState();
     if (isNew && this.#deps.standing().hasAccount) {
       void this.#autoSync.run();
       this.#listener.start();
@@ -103,11 +103,11 @@ export class SyncScheduler {
         AbortSignal.any([signal, stopped]).throwIfAborted();
         const running: RunningSync = { yielding, progress: undefined };
         this.#running = running;
-        this.#tell();
+        this.#publishState();
         const any = AbortSignal.any([signal, stopped, yielding.signal]);
         const report = await this.#deps.sync((progress) => {
           running.progress = progress;
-          this.#tell();
+          this.#publishState();
           onProgress(progress);
         }, any);
         this.#succeeded();
@@ -123,14 +123,14 @@ export class SyncScheduler {
         this.#running = undefined;
         free();
         this.#deps.synced();
-        this.#tell();
+        this.#publishState();
       }
     }
   }
 
   /** Called after a change in this file. */
   changed(): void {
-    this.#tell();
+    this.#publishState();
     const { hasAccount, unsyncedCount } = this.#deps.standing();
     if (hasAccount && unsyncedCount > 0 && this.#failure === undefined) {
       this.#autoSync.schedule(DEBOUNCE_MS);
@@ -148,7 +148,7 @@ export class SyncScheduler {
   resume(): void {
     this.#failuresCount = 0;
     this.#failure = undefined;
-    this.#tell();
+    this.#publishState();
     void this.#autoSync.run();
   }
 
@@ -156,7 +156,7 @@ export class SyncScheduler {
     this.#autoSync.cancel();
     this.#listener.end();
     this.#failure = undefined;
-    this.#tell();
+    this.#publishState();
   }
 
   /** Runs work that must not overlap a sync. */
@@ -166,7 +166,7 @@ export class SyncScheduler {
       return await work();
     } finally {
       free();
-      this.#tell();
+      this.#publishState();
     }
   }
 
@@ -211,7 +211,7 @@ export class SyncScheduler {
     return this.#failure === undefined || this.#failure.isTransient;
   }
 
-  #tell(): void {
+  #publishState(): void {
     this.#deps.setState(syncState(this.#deps.standing(), this.#running, this.#failure));
   }
 }

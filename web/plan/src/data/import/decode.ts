@@ -61,8 +61,8 @@ function decodeAs(bytes: Uint8Array, encoding: TextEncodingName): DecodedText {
 }
 
 /**
- * Limits on control characters: one stray character does not make a file binary, but pictures are
- * full of them.
+ * Limits on control characters: a text file may contain a stray one, but pictures are full of
+ * them.
  */
 const CONTROL_SHARE_MAX = 1 / 100;
 const CONTROLS_ALLOWED = 2;

@@ -12,8 +12,8 @@ use crate::output::Printer;
 impl ResolvedSettings {
     pub(super) fn print(&self, output: Printer) -> anyhow::Result<()> {
         for setting in &self.settings {
-            let (assignment, told) = (setting.assignment(), self.origin_text(setting));
-            output.line(format_args!("{assignment:<44} # {told}"));
+            let (assignment, origin) = (setting.assignment(), self.origin_text(setting));
+            output.line(format_args!("{assignment:<44} # {origin}"));
         }
         let settings = self.settings.iter().map(|setting| {
             let is_default = setting.origin == SettingOrigin::Default;
