@@ -2,7 +2,7 @@
 //! starts.
 //!
 //! # Not here
-//! - The program that is released and measured: `cargo build --profile dist`.
+//! - The binary that is released and measured → `dist.rs`.
 
 use std::path::Path;
 

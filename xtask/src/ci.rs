@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::terminal::{now, print_line};
 use crate::test_jobs::test_job::{TestFailure, TestJob};
 use crate::test_jobs::{self, TestReport, test_job};
-use crate::{build_cache, cargo_artifacts, sanitize, tidy, web};
+use crate::{build_cache, cargo_artifacts, dist, sanitize, tidy, web};
 
 struct CiStep {
     name: &'static str,
@@ -41,6 +41,7 @@ const STEPS: &[CiStep] = &[
     CiStep { name: "doc", run: CiStepKind::Check(doc) },
     CiStep { name: "sanitize", run: CiStepKind::Check(sanitize::run) },
     CiStep { name: "test", run: CiStepKind::Tests(test) },
+    CiStep { name: "dist", run: CiStepKind::Check(dist::check) },
     CiStep { name: "browser", run: CiStepKind::Tests(|root| web::browser::jobs(root, &[])) },
     CiStep { name: "deny", run: CiStepKind::Check(deny) },
 ];

@@ -9,9 +9,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::cargo_artifacts;
+use crate::programs::output;
 use crate::terminal::print_line;
 
 const COMMANDS: &str = "docs/reference/commands.md";
@@ -20,21 +21,15 @@ const SETTINGS: &str = "docs/operating/settings.md";
 pub(crate) fn run(root: &Path) -> Result<bool> {
     let made = cargo_artifacts::compile(root, &["build", "--workspace", "--bin", "warren"])?;
     let warren = cargo_artifacts::warren(&made)?;
-    fs::write(root.join(COMMANDS), output_of(warren, "command-reference")?).context(COMMANDS)?;
+    fs::write(root.join(COMMANDS), output(Command::new(warren).arg("command-reference"))?)
+        .context(COMMANDS)?;
     print_line(format_args!("wrote {COMMANDS}"))?;
     let path = root.join(SETTINGS);
     let document = fs::read_to_string(&path).context(SETTINGS)?;
-    let document = with_table(&document, &output_of(warren, "settings")?);
+    let document = with_table(&document, &output(Command::new(warren).arg("settings"))?);
     fs::write(&path, document).context(SETTINGS)?;
     print_line(format_args!("wrote the table in {SETTINGS}"))?;
     Ok(true)
-}
-
-/// Returns the output of a `warren` command without arguments.
-fn output_of(warren: &Path, command: &str) -> Result<String> {
-    let output = Command::new(warren).arg(command).output()?;
-    ensure!(output.status.success(), "`warren {command}`: {}", output.status);
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Replaces the only table of a document.

@@ -6,8 +6,10 @@ mod build;
 mod build_cache;
 mod cargo_artifacts;
 mod ci;
+mod dist;
 mod docs;
 mod long_tests;
+mod programs;
 mod quick_check;
 mod sanitize;
 mod terminal;
@@ -25,6 +27,7 @@ use crate::terminal::print_line;
 
 const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] | cargo xtask tidy \
                      | cargo xtask ci [--retries N] [STEP…] | cargo xtask docs \
+                     | cargo xtask dist [--binary FILE] | cargo xtask release-notes TAG \
                      | cargo xtask faults|attacks [--long] [NAME…] \
                      | cargo xtask fuzz TARGET [--minutes N] \
                      | cargo xtask web [--check] | cargo xtask browser [--retries N] [NAME…]";
@@ -36,8 +39,10 @@ fn main() -> ExitCode {
         ["build"] => build::run(root),
         ["check", since @ ..] if since.len() < 2 => quick_check::run(root, since.first().copied()),
         ["ci", args @ ..] => ci::run(root, args),
+        ["dist", args @ ..] => dist::run(root, args),
         ["docs"] => docs::run(root),
         [suite @ ("attacks" | "faults" | "fuzz"), args @ ..] => long_tests::run(root, suite, args),
+        ["release-notes", tag] => dist::release_notes::run(root, tag),
         ["tidy"] => tidy::run(root),
         ["web", args @ ..] => web::run(root, args),
         ["browser", args @ ..] => web::browser::test(root, args),

@@ -17,7 +17,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::input_fingerprint::files_below;
-use super::web_paths::{WebPaths, succeed};
+use super::web_paths::WebPaths;
+use crate::programs::succeed;
 use crate::test_jobs::test_job::TestJob;
 use crate::{cargo_artifacts, test_jobs};
 

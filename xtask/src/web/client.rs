@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use super::web_paths::{WebPaths, succeed};
+use super::web_paths::WebPaths;
+use crate::programs::succeed;
 
 /// The file that the worker fetches.
 const WASM: &str = "replica_bg.wasm";

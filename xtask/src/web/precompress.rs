@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::input_fingerprint::{files_below, has_extension};
-use super::web_paths::succeed;
+use crate::programs::succeed;
 use crate::terminal::print_line;
 
 /// The size limit of the compressed wasm: a megabyte, the goal for the first load (issue 7).

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 
 use super::asset_names::AssetNames;
 use super::input_fingerprint::files_below;
-use super::web_paths::{WebPaths, succeed};
+use super::web_paths::WebPaths;
 use super::{page, precompress};
+use crate::programs::succeed;
 
 /// The length of a digest in a name, by which `web-assets` recognizes such names.
 const DIGEST_CHARACTERS: usize = 8;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 /// The paths of a web build.
 pub(crate) struct WebPaths {
@@ -34,12 +34,4 @@ impl WebPaths {
     pub(crate) fn dist(&self) -> PathBuf {
         self.web.join("client/dist")
     }
-}
-
-/// Runs a program that must succeed.
-pub(crate) fn succeed(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = command.status().with_context(|| format!("cannot start `{program}`"))?;
-    ensure!(status.success(), "`{program}` failed ({status})");
-    Ok(())
 }

@@ -29,7 +29,7 @@ const PROGRAMS: [&str; 9] =
 /// Commands of the guides that no walkthrough runs, and why.
 const NOT_RUN: [(&str, &str); 4] = [
     ("cargo xtask web", "`make test` builds the web files in this way"),
-    ("cargo build --profile dist --package cli", "a build of several minutes"),
+    ("cargo xtask dist", "`cargo xtask ci dist` creates the archive with the binary of the tests"),
     ("npm install /path/to/warren/", "the tests of the browser client install the archive"),
     ("WARREN_ALLOW_ORIGIN=http://localhost:5173 make run", "it builds Warren again"),
 ];

@@ -1,6 +1,7 @@
 //! Tests of the pages of `docs/operating`: their code blocks are run here, with other ports, paths
 //! and certificates.
 
+mod container;
 mod fail2ban;
 mod proxies;
 mod reverse_proxy;

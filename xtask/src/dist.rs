@@ -1,0 +1,190 @@
+//! Runs `cargo xtask dist [--binary FILE]`: creates the archive of a release in `target/archive`,
+//! with a checksum next to it.
+//!
+//! Unpacked into `/usr/local`, the archive installs everything:
+//!
+//! ```text
+//! warren-VERSION-TARGET/
+//!   bin/warren                                          stripped
+//!   share/man/man1/*.1
+//!   share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}/
+//!   share/doc/warren/                                   documents and licenses
+//! ```
+//!
+//! # Not here
+//! - The license texts of other people's code → `licenses.rs`.
+//! - The text of the release page → `release_notes.rs`.
+//! - The container image, which contains the archive → `Dockerfile`.
+
+mod licenses;
+pub(crate) mod release_notes;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use self::release_notes::VERSION;
+use crate::programs::{output, succeed};
+use crate::terminal::print_line;
+use crate::{cargo_artifacts, web};
+
+/// The newest version of glibc that the binary may need: Debian 12, Ubuntu 22.04 and RHEL 9 have
+/// it.
+const GLIBC_MAX: (u32, u32) = (2, 34);
+
+/// The files and directories of the repository that are copied to `share/doc/warren`. The documents
+/// link to each other.
+const DOCUMENTS: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "SECURITY.md",
+    "docs",
+];
+
+/// Each shell with the file of its completions.
+const COMPLETIONS: &[(&str, &str)] = &[
+    ("bash", "share/bash-completion/completions/warren"),
+    ("zsh", "share/zsh/site-functions/_warren"),
+    ("fish", "share/fish/vendor_completions.d/warren.fish"),
+];
+
+const MANUAL: &str = "share/man/man1";
+const DOCUMENTATION: &str = "share/doc/warren";
+const LICENSES: &str = "THIRD-PARTY-LICENSES.txt";
+
+pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
+    let binary = match args {
+        [] => compile(root)?,
+        ["--binary", path] => root.join(path),
+        _ => bail!("usage: cargo xtask dist [--binary FILE]"),
+    };
+    let archive = pack(root, &binary, &root.join("target/archive"))?;
+    print_line(archive.display())?;
+    Ok(true)
+}
+
+/// Packs the `warren` of the tests, for `cargo xtask ci dist`: an optimized build takes minutes.
+pub(crate) fn check(root: &Path) -> Result<bool> {
+    let made = cargo_artifacts::compile(root, &["build", "--workspace", "--bin", "warren"])?;
+    let folder = tempfile::tempdir_in(root.join("target"))?;
+    pack(root, cargo_artifacts::warren(&made)?, folder.path()).map(|_| true)
+}
+
+/// Compiles the binary that is released, with its pages.
+fn compile(root: &Path) -> Result<PathBuf> {
+    web::run(root, &[])?;
+    let made = cargo_artifacts::compile(root, &["build", "--profile", "dist", "--package", "cli"])?;
+    Ok(cargo_artifacts::warren(&made)?.to_owned())
+}
+
+/// Creates the archive in an empty directory, unpacks it again and checks it. Returns its path.
+fn pack(root: &Path, binary: &Path, out: &Path) -> Result<PathBuf> {
+    if out.exists() {
+        fs::remove_dir_all(out).with_context(|| out.display().to_string())?;
+    }
+    let target = target(root)?;
+    let name = format!("warren-{VERSION}-{target}");
+    let tree = out.join("tree").join(&name);
+    install(root, binary, &tree)?;
+    let licenses = tree.join(DOCUMENTATION).join(LICENSES);
+    fs::write(licenses, licenses::text(root, &target)?)?;
+    let archive = out.join(format!("{name}.tar.gz"));
+    let mut tar = Command::new("tar");
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"]);
+    tar.arg("-C").arg(out.join("tree")).arg("-czf").arg(&archive).arg(&name);
+    succeed(&mut tar)?;
+    fs::remove_dir_all(out.join("tree"))?;
+    write_checksum(&archive)?;
+    check_archive(&archive, &name)?;
+    Ok(archive)
+}
+
+/// Puts all files of the archive below `tree`, except the licenses of other people's code.
+fn install(root: &Path, binary: &Path, tree: &Path) -> Result<()> {
+    let (bin, documentation) = (tree.join("bin"), tree.join(DOCUMENTATION));
+    for folder in [&bin, &documentation] {
+        fs::create_dir_all(folder)?;
+    }
+    let warren = bin.join("warren");
+    succeed(Command::new("strip").arg("-o").arg(&warren).arg(binary))?;
+    output(Command::new(&warren).arg("man").arg(tree.join(MANUAL)))?;
+    for (shell, path) in COMPLETIONS {
+        let path = tree.join(path);
+        fs::create_dir_all(path.parent().context("a completion script is in a directory")?)?;
+        fs::write(path, output(Command::new(&warren).args(["completions", shell]))?)?;
+    }
+    let mut copy = Command::new("cp");
+    succeed(copy.current_dir(root).arg("-r").args(DOCUMENTS).arg(&documentation))
+}
+
+/// Returns the target that this compiler compiles for, such as `x86_64-unknown-linux-gnu`.
+fn target(root: &Path) -> Result<String> {
+    let version = output(Command::new("rustc").arg("-vV").current_dir(root))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
+}
+
+/// Writes the archive's SHA-256 in the format of `sha256sum --check`.
+fn write_checksum(archive: &Path) -> Result<()> {
+    let folder = archive.parent().context("the archive is in a directory")?;
+    let name = archive.file_name().context("the archive has a name")?;
+    let checksum = output(Command::new("sha256sum").arg(name).current_dir(folder))?;
+    fs::write(archive.with_added_extension("sha256"), checksum)?;
+    Ok(())
+}
+
+/// Unpacks the archive and checks what a user gets: every file exists, and the binary starts, is
+/// stripped, and runs on the systems that `GLIBC_MAX` names.
+fn check_archive(archive: &Path, name: &str) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut tar = Command::new("tar");
+    succeed(tar.arg("-C").arg(folder.path()).arg("-xzf").arg(archive))?;
+    let tree = folder.path().join(name);
+    let manual = ["warren.1", "warren-serve.1", "warren-account-add.1"];
+    let manual = manual.iter().map(|page| format!("{MANUAL}/{page}"));
+    let documents = DOCUMENTS.iter().chain(&[LICENSES]);
+    let documents = documents.map(|name| format!("{DOCUMENTATION}/{name}"));
+    let completions = COMPLETIONS.iter().map(|(_, path)| (*path).to_owned());
+    for path in manual.chain(documents).chain(completions) {
+        let file = tree.join(&path);
+        let is_filled = fs::metadata(&file).is_ok_and(|found| found.len() > 0);
+        ensure!(is_filled, "{} has no `{path}`", archive.display());
+    }
+    let warren = tree.join("bin/warren");
+    let version = output(Command::new(&warren).arg("--version"))?;
+    ensure!(version.trim() == format!("warren {VERSION}"), "`warren --version`: {version}");
+    let sections = output(Command::new("readelf").args(["-S", "--wide"]).arg(&warren))?;
+    ensure!(!sections.contains(".symtab"), "the binary is not stripped");
+    let versions = output(Command::new("readelf").args(["-V", "--wide"]).arg(&warren))?;
+    let glibc = glibc_version(&versions).context("the binary is not linked with glibc")?;
+    ensure!(glibc <= GLIBC_MAX, "the binary needs glibc {}.{}", glibc.0, glibc.1);
+    Ok(())
+}
+
+/// Finds the newest version of glibc in the output of `readelf -V`.
+fn glibc_version(versions: &str) -> Option<(u32, u32)> {
+    let versions = versions.split("GLIBC_").skip(1).filter_map(|rest| {
+        let (major, rest) = rest.split_once('.')?;
+        let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    });
+    versions.max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_counts() {
+        let versions = "Name: GLIBC_2.4  Flags\nName: GLIBC_2.34\nName: GLIBC_2.9 GCC_3.0";
+        assert_eq!(glibc_version(versions), Some((2, 34)));
+        assert_eq!(glibc_version("Name: GCC_3.0"), None);
+    }
+}
