@@ -125,7 +125,8 @@ toolchain_is_installed() {
 }
 
 toolchain() {
-    if ! command -v rustup >/dev/null && apt-cache show rustup >/dev/null 2>&1; then
+    # Debian 12 knows the name, but has no package: then this prints nothing, and succeeds.
+    if ! command -v rustup >/dev/null && [[ -n $(apt-cache show rustup 2>/dev/null) ]]; then
         need rustup false
         install
     elif ! command -v rustup >/dev/null; then
