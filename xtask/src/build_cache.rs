@@ -26,8 +26,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
+use crate::programs::output;
 use crate::tidy;
 
 /// The maximum number of keys: this clone's lock file, another branch's, and one that just changed.
@@ -121,11 +122,8 @@ impl BuildCache {
 /// Returns the directory of this clone's key as `.ci/compiled.sh` prints it; `None` if there is
 /// none.
 fn cache_folder(root: &Path) -> Result<Option<PathBuf>> {
-    let output = Command::new(root.join(".ci/compiled.sh")).arg("place").output();
-    let output = output.context("cannot start .ci/compiled.sh")?;
-    ensure!(output.status.success(), "compiled.sh: {}", String::from_utf8_lossy(&output.stderr));
-    let said = String::from_utf8(output.stdout)?;
-    Ok(Some(said.trim()).filter(|said| !said.is_empty()).map(PathBuf::from))
+    let printed = output(Command::new(root.join(".ci/compiled.sh")).arg("place"))?;
+    Ok(Some(printed.trim()).filter(|path| !path.is_empty()).map(PathBuf::from))
 }
 
 fn own_packages(root: &Path) -> Result<BTreeSet<String>> {

@@ -1,5 +1,8 @@
-//! Runs `cargo xtask dist [--binary FILE]`: creates the archive of a release in `target/archive`,
-//! with a checksum next to it.
+//! Runs `cargo xtask dist [--binary FILE] [--glibc-max VERSION]`: creates the archive of a release
+//! in `target/archive`, with a checksum next to it.
+//!
+//! The binary may need the glibc of the machine that compiled it, because Rust uses new functions
+//! where they exist. `--glibc-max` is the newest version that a released binary may need.
 //!
 //! Unpacked into `/usr/local`, the archive installs everything:
 //!
@@ -30,12 +33,29 @@ use crate::programs::{output, succeed};
 use crate::terminal::print_line;
 use crate::{cargo_artifacts, web};
 
-/// The newest version of glibc that the binary may need: Debian 12, Ubuntu 22.04 and RHEL 9 have
-/// it.
-const GLIBC_MAX: (u32, u32) = (2, 34);
+/// A version of glibc, such as 2.34.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct GlibcVersion {
+    major: u32,
+    minor: u32,
+}
 
-/// The files and directories of the repository that are copied to `share/doc/warren`. The documents
-/// link to each other.
+impl GlibcVersion {
+    /// Parses the version at the start of a text.
+    fn parse(text: &str) -> Option<Self> {
+        let (major, rest) = text.split_once('.')?;
+        let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        Some(Self { major: major.parse().ok()?, minor: minor.parse().ok()? })
+    }
+
+    /// Finds the newest version in the output of `readelf -V`.
+    fn newest(versions: &str) -> Option<Self> {
+        versions.split("GLIBC_").skip(1).filter_map(Self::parse).max()
+    }
+}
+
+/// The files and directories of the repository that are copied to `share/doc/warren`. They link to
+/// each other.
 const DOCUMENTS: &[&str] = &[
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -45,6 +65,7 @@ const DOCUMENTS: &[&str] = &[
     "README.md",
     "SECURITY.md",
     "docs",
+    "web/client/README.md",
 ];
 
 /// Each shell with the file of its completions.
@@ -59,13 +80,27 @@ const DOCUMENTATION: &str = "share/doc/warren";
 const LICENSES: &str = "THIRD-PARTY-LICENSES.txt";
 
 pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
-    let binary = match args {
-        [] => compile(root)?,
-        ["--binary", path] => root.join(path),
-        _ => bail!("usage: cargo xtask dist [--binary FILE]"),
-    };
-    let archive = pack(root, &binary, &root.join("target/archive"))?;
-    print_line(archive.display())?;
+    let (mut binary, mut glibc_max) = (None, None);
+    for pair in args.chunks(2) {
+        match pair {
+            ["--binary", path] => binary = Some(root.join(path)),
+            ["--glibc-max", version] => {
+                glibc_max = Some(GlibcVersion::parse(version).context("VERSION is like 2.34")?);
+            }
+            _ => bail!("usage: cargo xtask dist [--binary FILE] [--glibc-max VERSION]"),
+        }
+    }
+    let binary = binary.map_or_else(|| compile(root), Ok)?;
+    let out = root.join("target/archive");
+    let archive = pack(root, &binary, &out)?;
+    let unpacked = tempfile::tempdir()?;
+    let glibc = check_archive(&archive, unpacked.path())?;
+    let GlibcVersion { major, minor } = glibc;
+    print_line(format_args!("{} (needs glibc {major}.{minor})", archive.display()))?;
+    ensure!(
+        glibc_max.is_none_or(|max| glibc <= max),
+        "the binary needs a newer glibc than allowed"
+    );
     Ok(true)
 }
 
@@ -73,7 +108,8 @@ pub(crate) fn run(root: &Path, args: &[&str]) -> Result<bool> {
 pub(crate) fn check(root: &Path) -> Result<bool> {
     let made = cargo_artifacts::compile(root, &["build", "--workspace", "--bin", "warren"])?;
     let folder = tempfile::tempdir_in(root.join("target"))?;
-    pack(root, cargo_artifacts::warren(&made)?, folder.path()).map(|_| true)
+    let archive = pack(root, cargo_artifacts::warren(&made)?, &folder.path().join("archive"))?;
+    check_archive(&archive, folder.path()).map(|_| true)
 }
 
 /// Compiles the binary that is released, with its pages.
@@ -83,7 +119,7 @@ fn compile(root: &Path) -> Result<PathBuf> {
     Ok(cargo_artifacts::warren(&made)?.to_owned())
 }
 
-/// Creates the archive in an empty directory, unpacks it again and checks it. Returns its path.
+/// Creates the archive in a directory of its own, which is emptied first. Returns its path.
 fn pack(root: &Path, binary: &Path, out: &Path) -> Result<PathBuf> {
     if out.exists() {
         fs::remove_dir_all(out).with_context(|| out.display().to_string())?;
@@ -101,7 +137,6 @@ fn pack(root: &Path, binary: &Path, out: &Path) -> Result<PathBuf> {
     succeed(&mut tar)?;
     fs::remove_dir_all(out.join("tree"))?;
     write_checksum(&archive)?;
-    check_archive(&archive, &name)?;
     Ok(archive)
 }
 
@@ -120,7 +155,7 @@ fn install(root: &Path, binary: &Path, tree: &Path) -> Result<()> {
         fs::write(path, output(Command::new(&warren).args(["completions", shell]))?)?;
     }
     let mut copy = Command::new("cp");
-    succeed(copy.current_dir(root).arg("-r").args(DOCUMENTS).arg(&documentation))
+    succeed(copy.current_dir(root).args(["-r", "--parents"]).args(DOCUMENTS).arg(&documentation))
 }
 
 /// Returns the target that this compiler compiles for, such as `x86_64-unknown-linux-gnu`.
@@ -135,46 +170,44 @@ fn write_checksum(archive: &Path) -> Result<()> {
     let folder = archive.parent().context("the archive is in a directory")?;
     let name = archive.file_name().context("the archive has a name")?;
     let checksum = output(Command::new("sha256sum").arg(name).current_dir(folder))?;
-    fs::write(archive.with_added_extension("sha256"), checksum)?;
+    fs::write(checksum_path(archive), checksum)?;
     Ok(())
 }
 
-/// Unpacks the archive and checks what a user gets: every file exists, and the binary starts, is
-/// stripped, and runs on the systems that `GLIBC_MAX` names.
-fn check_archive(archive: &Path, name: &str) -> Result<()> {
-    let folder = tempfile::tempdir()?;
+fn checksum_path(archive: &Path) -> PathBuf {
+    archive.with_added_extension("sha256")
+}
+
+/// Checks what a user gets: the checksum, a file of each kind, and the binary, which must start and
+/// be stripped. Unpacks the archive into a directory. Returns the glibc that the binary needs.
+fn check_archive(archive: &Path, folder: &Path) -> Result<GlibcVersion> {
+    let parent = archive.parent().context("the archive is in a directory")?;
+    let mut sha256sum = Command::new("sha256sum");
+    output(
+        sha256sum.args(["--check", "--strict"]).arg(checksum_path(archive)).current_dir(parent),
+    )?;
     let mut tar = Command::new("tar");
-    succeed(tar.arg("-C").arg(folder.path()).arg("-xzf").arg(archive))?;
-    let tree = folder.path().join(name);
+    tar.arg("-C").arg(folder).args(["--strip-components=1", "-xzf"]);
+    succeed(tar.arg(archive))?;
     let manual = ["warren.1", "warren-serve.1", "warren-account-add.1"];
     let manual = manual.iter().map(|page| format!("{MANUAL}/{page}"));
     let documents = DOCUMENTS.iter().chain(&[LICENSES]);
     let documents = documents.map(|name| format!("{DOCUMENTATION}/{name}"));
     let completions = COMPLETIONS.iter().map(|(_, path)| (*path).to_owned());
     for path in manual.chain(documents).chain(completions) {
-        let file = tree.join(&path);
-        let is_filled = fs::metadata(&file).is_ok_and(|found| found.len() > 0);
+        let is_filled = fs::metadata(folder.join(&path)).is_ok_and(|found| found.len() > 0);
         ensure!(is_filled, "{} has no `{path}`", archive.display());
     }
-    let warren = tree.join("bin/warren");
-    let version = output(Command::new(&warren).arg("--version"))?;
-    ensure!(version.trim() == format!("warren {VERSION}"), "`warren --version`: {version}");
-    let sections = output(Command::new("readelf").args(["-S", "--wide"]).arg(&warren))?;
-    ensure!(!sections.contains(".symtab"), "the binary is not stripped");
-    let versions = output(Command::new("readelf").args(["-V", "--wide"]).arg(&warren))?;
-    let glibc = glibc_version(&versions).context("the binary is not linked with glibc")?;
-    ensure!(glibc <= GLIBC_MAX, "the binary needs glibc {}.{}", glibc.0, glibc.1);
-    Ok(())
+    check_binary(&folder.join("bin/warren"))
 }
 
-/// Finds the newest version of glibc in the output of `readelf -V`.
-fn glibc_version(versions: &str) -> Option<(u32, u32)> {
-    let versions = versions.split("GLIBC_").skip(1).filter_map(|rest| {
-        let (major, rest) = rest.split_once('.')?;
-        let minor = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
-    });
-    versions.max()
+fn check_binary(warren: &Path) -> Result<GlibcVersion> {
+    let version = output(Command::new(warren).arg("--version"))?;
+    ensure!(version.trim() == format!("warren {VERSION}"), "`warren --version`: {version}");
+    let sections = output(Command::new("readelf").args(["-S", "--wide"]).arg(warren))?;
+    ensure!(!sections.contains(".symtab"), "the binary is not stripped");
+    let versions = output(Command::new("readelf").args(["-V", "--wide"]).arg(warren))?;
+    GlibcVersion::newest(&versions).context("the binary is not linked with glibc")
 }
 
 #[cfg(test)]
@@ -184,7 +217,18 @@ mod tests {
     #[test]
     fn the_newest_version_counts() {
         let versions = "Name: GLIBC_2.4  Flags\nName: GLIBC_2.34\nName: GLIBC_2.9 GCC_3.0";
-        assert_eq!(glibc_version(versions), Some((2, 34)));
-        assert_eq!(glibc_version("Name: GCC_3.0"), None);
+        assert_eq!(GlibcVersion::newest(versions), Some(GlibcVersion { major: 2, minor: 34 }));
+        assert_eq!(GlibcVersion::newest("Name: GCC_3.0"), None);
+        assert!(GlibcVersion::parse("2.9") < GlibcVersion::parse("2.34"));
+    }
+
+    #[test]
+    fn a_binary_of_another_version_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("warren");
+        fs::write(&script, "#!/bin/sh\necho warren 0.0.9\n").unwrap();
+        succeed(Command::new("chmod").arg("+x").arg(&script)).unwrap();
+        let error = check_binary(&script).unwrap_err().to_string();
+        assert!(error.contains("warren 0.0.9"), "{error}");
     }
 }

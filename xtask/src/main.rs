@@ -27,7 +27,7 @@ use crate::terminal::print_line;
 
 const USAGE: &str = "usage: cargo xtask build | cargo xtask check [REVISION] | cargo xtask tidy \
                      | cargo xtask ci [--retries N] [STEP…] | cargo xtask docs \
-                     | cargo xtask dist [--binary FILE] | cargo xtask release-notes TAG \
+                     | cargo xtask dist [--binary FILE] [--glibc-max VERSION] | cargo xtask release-notes TAG \
                      | cargo xtask faults|attacks [--long] [NAME…] \
                      | cargo xtask fuzz TARGET [--minutes N] \
                      | cargo xtask web [--check] | cargo xtask browser [--retries N] [NAME…]";

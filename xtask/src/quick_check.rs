@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::cargo_artifacts::cargo;
+use crate::programs::output;
 use crate::terminal::print_line;
 use crate::{ci, web};
 
@@ -37,12 +38,7 @@ pub(crate) fn run(root: &Path, since: Option<&str>) -> Result<bool> {
 
 /// Returns the changed files, including those that are not in the repository yet.
 fn changed_files(root: &Path, since: &str) -> Result<Vec<String>> {
-    let git = |args: &[&str]| {
-        let output = Command::new("git").args(args).current_dir(root).output();
-        let output = output.context("cannot start git")?;
-        ensure!(output.status.success(), "git: {}", String::from_utf8_lossy(&output.stderr).trim());
-        Ok(String::from_utf8(output.stdout)?)
-    };
+    let git = |args: &[&str]| output(Command::new("git").args(args).current_dir(root));
     let changed = git(&["diff", "--name-only", since])?;
     let added = git(&["ls-files", "--others", "--exclude-standard"])?;
     Ok(changed.lines().chain(added.lines()).map(str::to_owned).collect())

@@ -5,7 +5,7 @@ CREATE TABLE warren_table (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE COLLATE NOCASE,
     tracked INTEGER NOT NULL DEFAULT 0,
-    declaration_pending INTEGER NOT NULL DEFAULT 0 -- 1: its declaration must still be sent
+    declaration_pending INTEGER NOT NULL DEFAULT 0 -- 1: the next sync must declare it
 );
 
 CREATE TABLE warren_column (
@@ -40,7 +40,7 @@ CREATE TABLE warren_outbox (
 CREATE TABLE warren_message (
     id INTEGER PRIMARY KEY,
     timestamp BLOB NOT NULL UNIQUE,
-    sent INTEGER NOT NULL,        -- 0 the server lacks it, 1 has it, 2 rejects it
+    sent INTEGER NOT NULL,        -- 0 the server lacks it, 1 has it, 2 cannot take it
     merge_state INTEGER NOT NULL, -- 0 unmerged, 1 merged, 2 rejected
     content BLOB NOT NULL
 );
@@ -49,7 +49,7 @@ CREATE INDEX warren_message_set_aside ON warren_message (timestamp) WHERE sent =
 CREATE INDEX warren_message_unmerged ON warren_message (timestamp) WHERE merge_state = 0;
 
 -- These triggers delete the digest when another program changes the log, so that the next sync
--- compares everything. Warren's own connections fire no triggers.
+-- compares everything. They do not fire while Warren changes the log.
 CREATE TRIGGER warren_message_deleted AFTER DELETE ON warren_message
     BEGIN DELETE FROM warren_meta WHERE key = 'digest'; END;
 CREATE TRIGGER warren_message_changed AFTER UPDATE OF timestamp, content ON warren_message
@@ -109,7 +109,7 @@ CREATE TABLE warren_visibility_override (
     PRIMARY KEY (table_id, key)
 ) WITHOUT ROWID;
 
--- Tables that cannot have the same form here as on other devices, as of the last sync.
+-- Tables that cannot be the same here as on other devices, as of the last sync.
 CREATE TABLE warren_schema_conflict (
     table_name TEXT NOT NULL,
     kind TEXT NOT NULL,

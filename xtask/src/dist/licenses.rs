@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -24,10 +24,15 @@ const NPM_PACKAGES: &[&str] = &["@actual-app/web"];
 /// The upper-case starts of the names of license files.
 const FILE_NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
 
+/// Packages without a license file. The text is in their repositories.
+const WITHOUT_TEXT: &[&str] =
+    &["@actual-app/web", "alloc-stdlib", "bitcoin_hashes", "maud", "maud_macros", "rsqlite-vfs"];
+
 const INTRODUCTION: &str = "\
 Warren contains the packages below, and the Rust standard library (MIT OR Apache-2.0). The list \
 gives\nthe license of each. The texts of the licenses follow, each with the packages that it \
-comes from.\n";
+comes from.\nThe address of a package without a text is that of its repository, which has the \
+text.\n";
 
 /// The packages with their licenses, and each text with the packages that contain it.
 #[derive(Default)]
@@ -58,7 +63,8 @@ impl Licenses {
         metadata.args(["metadata", "--format-version", "1", "--locked", "--filter-platform"]);
         let metadata: Value = serde_json::from_str(&output(metadata.arg(target))?)?;
         let packages = linked_packages(&metadata, program)?;
-        ensure!(packages.iter().any(|package| package["name"] == "rusqlite"), "{program}");
+        let has_sqlite = packages.iter().any(|package| package["name"] == "rusqlite");
+        ensure!(has_sqlite, "cargo metadata: `{program}` does not depend on rusqlite");
         for package in packages {
             let manifest = package["manifest_path"].as_str().context("a package has a manifest")?;
             let folder = Path::new(manifest).parent().context("a manifest is in a directory")?;
@@ -83,13 +89,14 @@ impl Licenses {
             text("license")?,
             home.unwrap_or("no address")
         ));
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let file = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
-            if path.is_file() && FILE_NAMES.iter().any(|start| file.starts_with(start)) {
-                let license = String::from_utf8_lossy(&fs::read(&path)?).trim().to_owned();
-                self.texts.entry(license).or_default().insert(name.clone());
-            }
+        let files = license_files(folder)?;
+        ensure!(
+            !files.is_empty() || WITHOUT_TEXT.contains(&text("name")?),
+            "{name} has no license file: if its repository has one, add it to `WITHOUT_TEXT`"
+        );
+        for path in files {
+            let license = String::from_utf8_lossy(&fs::read(&path)?).trim().to_owned();
+            self.texts.entry(license).or_default().insert(name.clone());
         }
         Ok(())
     }
@@ -106,6 +113,22 @@ impl Licenses {
         }
         text
     }
+}
+
+/// Returns the license files in a package, also in its subdirectories: bundled C libraries have
+/// their own.
+fn license_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
+        if path.is_dir() {
+            files.extend(license_files(&path)?);
+        } else if FILE_NAMES.iter().any(|start| name.starts_with(start)) {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }
 
 /// Returns the packages from registries that are linked into a package of the workspace.
@@ -153,4 +176,59 @@ fn package_json(folder: &Path) -> Result<Value> {
     let path = folder.join("package.json");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     Ok(serde_json::from_str(&text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn packages_that_only_build_or_test_are_not_linked() {
+        let package =
+            |name: &str, source: Option<&str>| json!({"id": name, "name": name, "source": source});
+        let dependency =
+            |name: &str, kind: Option<&str>| json!({"pkg": name, "dep_kinds": [{"kind": kind}]});
+        let node = |name: &str, deps: &[Value]| json!({"id": name, "deps": deps});
+        let registry = Some("registry");
+        let metadata = json!({
+            "packages": [
+                package("cli", None),
+                package("engine", None),
+                package("serde", registry),
+                package("cc", registry),
+                package("proptest", registry),
+                package("sqlite3mc-src", registry),
+            ],
+            "resolve": {"nodes": [
+                node("cli", &[dependency("engine", None), dependency("proptest", Some("dev"))]),
+                node("engine", &[
+                    dependency("serde", None),
+                    dependency("cc", Some("build")),
+                    dependency("sqlite3mc-src", Some("build")),
+                ]),
+            ]},
+        });
+        let linked = linked_packages(&metadata, "cli").unwrap();
+        let names: Vec<&str> =
+            linked.iter().filter_map(|package| package["name"].as_str()).collect();
+        assert_eq!(names, ["serde", "sqlite3mc-src"]);
+        assert!(linked_packages(&metadata, "server").is_err());
+    }
+
+    #[test]
+    fn each_package_has_a_license_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = json!({"name": "a", "version": "1.0.0", "license": "MIT"});
+        let mut licenses = Licenses::default();
+        let error = licenses.add(&package, folder.path()).unwrap_err().to_string();
+        assert!(error.contains("`WITHOUT_TEXT`"), "{error}");
+        fs::create_dir(folder.path().join("sqlite")).unwrap();
+        fs::write(folder.path().join("sqlite/License.txt"), "You may.\n").unwrap();
+        licenses.add(&package, folder.path()).unwrap();
+        let text = licenses.print();
+        assert!(text.contains("\na 1.0.0: MIT (no address)\n"), "{text}");
+        assert!(text.contains("\na 1.0.0\n\nYou may.\n"), "{text}");
+    }
 }

@@ -22,12 +22,20 @@ pub(crate) fn run(root: &Path, tag: &str) -> Result<bool> {
     ensure!(tag == format!("v{VERSION}"), "the tag is {tag}, Cargo.toml says {VERSION}");
     for package in PACKAGES {
         let text = fs::read_to_string(root.join(package)).context(*package)?;
-        let version = serde_json::from_str::<Value>(&text)?["version"].take();
-        ensure!(version == VERSION, "{package} says {version}, Cargo.toml says {VERSION}");
+        check_package(package, &serde_json::from_str(&text)?)?;
     }
     let changelog = fs::read_to_string(root.join(CHANGELOG)).context(CHANGELOG)?;
     print_line(section(&changelog, VERSION)?)?;
     Ok(true)
+}
+
+/// Checks the version of an npm package, and the version of the client that it uses.
+fn check_package(name: &str, package: &Value) -> Result<()> {
+    let client = &package["dependencies"]["@warren/client"];
+    for version in [&package["version"], client].into_iter().filter(|version| !version.is_null()) {
+        ensure!(version == VERSION, "{name} says {version}, Cargo.toml says {VERSION}");
+    }
+    Ok(())
 }
 
 /// Returns the section of a version, which must have a date.
@@ -39,7 +47,9 @@ fn section<'a>(changelog: &'a str, version: &str) -> Result<&'a str> {
     let (date, rest) = rest.split_once('\n').context("the section is empty")?;
     ensure!(is_date(date), "the date of {version} in {CHANGELOG} is `{date}`, not YYYY-MM-DD");
     let end = rest.find("\n## [").unwrap_or(rest.len());
-    Ok(rest[..end].trim())
+    let section = rest[..end].trim();
+    ensure!(!section.is_empty(), "{CHANGELOG} lists no changes of {version}");
+    Ok(section)
 }
 
 fn is_date(text: &str) -> bool {
@@ -61,9 +71,24 @@ mod tests {
     }
 
     #[test]
+    fn the_packages_have_the_version_of_the_tag() {
+        let package = |version, client| {
+            let dependencies = serde_json::json!({"@warren/client": client});
+            serde_json::json!({"version": version, "dependencies": dependencies})
+        };
+        assert!(check_package("a", &package(VERSION, VERSION)).is_ok());
+        assert!(check_package("a", &package("0.0.9", VERSION)).is_err());
+        assert!(check_package("a", &package(VERSION, "0.0.9")).is_err());
+        assert!(run(Path::new("."), "v0.0.9").is_err());
+    }
+
+    #[test]
     fn a_version_needs_a_section_with_a_date() {
         let error = section(CHANGES, "0.1.0").unwrap_err().to_string();
         assert!(error.contains("`Unreleased`"), "{error}");
+        assert!(
+            section("\n## [0.1.0] - 2027-01-02\n\n## [0.0.9] - 2026-01-02\n- A", "0.1.0").is_err()
+        );
         let error = section(CHANGES, "0.3.0").unwrap_err().to_string();
         assert!(error.contains("no section `## [0.3.0] - YYYY-MM-DD`"), "{error}");
     }

@@ -5,11 +5,13 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::finding::TidyFinding;
 use super::source_tree::SourceTree;
+use crate::cargo_artifacts::cargo;
+use crate::programs::output;
 
 const RULE: &str = "edge";
 
@@ -77,13 +79,8 @@ const TEST_EDGES: &[(&str, &[&str])] = &[
 ];
 
 pub(crate) fn metadata(root: &Path) -> Result<Value> {
-    let output = crate::cargo_artifacts::cargo(root)
-        .args(["metadata", "--format-version", "1", "--no-deps"])
-        .output()
-        .context("cannot start `cargo metadata`")?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "cargo metadata: {}", stderr.trim());
-    serde_json::from_slice(&output.stdout).context("cannot parse the output of cargo metadata")
+    let metadata = output(cargo(root).args(["metadata", "--format-version", "1", "--no-deps"]))?;
+    serde_json::from_str(&metadata).context("cannot parse the output of cargo metadata")
 }
 
 pub(super) fn check(metadata: &Value, tree: &SourceTree) -> Result<Vec<TidyFinding>> {

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::rust_lexer::{self, SourceLine};
+use crate::programs::output;
 
 #[derive(Debug)]
 pub(super) struct SourceFile {
@@ -62,13 +63,9 @@ impl SourceTree {
     /// Loads all files, including those that are not added yet, so that a mistake is found before
     /// the commit.
     pub(super) fn load(root: &Path) -> Result<SourceTree> {
-        let output = Command::new("git")
-            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"])
-            .current_dir(root)
-            .output()
-            .context("cannot start `git`")?;
-        ensure!(output.status.success(), "git: {}", String::from_utf8_lossy(&output.stderr).trim());
-        let names = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
+        let mut git = Command::new("git");
+        git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]);
+        let names = output(git.current_dir(root))?;
         let mut files = Vec::new();
         // A deleted file stays in git's index until the commit.
         for path in names.split_terminator('\0').filter(|path| root.join(path).is_file()) {

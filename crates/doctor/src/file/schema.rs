@@ -151,6 +151,12 @@ pub(crate) fn rows<T>(
     db.prepare_cached(sql)?.query_map(parameters, row)?.collect()
 }
 
+/// Checks whether the text of a schema is a CREATE statement: in a damaged or hostile file it may be
+/// any other statement.
+pub(crate) fn is_create(sql: &str) -> bool {
+    sql.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("create"))
+}
+
 /// Quotes a name for SQL that people read, only where quotes are needed.
 pub(crate) fn quote_if_needed(name: &str) -> String {
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

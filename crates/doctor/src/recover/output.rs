@@ -20,6 +20,7 @@ use sqlite3mc_sys::{RecoveredValue, stand_in_collation};
 use super::losses::{FoundObject, FoundSchema, TreeLosses};
 use super::report::{LostAndFound, MissingObject, RecoverReport, RecoveredTable, RejectedRows};
 use crate::error::{Result, sqlite};
+use crate::file::schema::is_create;
 use crate::fix::AS_IS;
 
 /// The table for rows that belong to no table that was found.
@@ -257,10 +258,6 @@ fn tolerate<T>(result: rusqlite::Result<T>) -> rusqlite::Result<Option<T>> {
             _ => Ok(None),
         },
     }
-}
-
-fn is_create(sql: &str) -> bool {
-    sql.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("create"))
 }
 
 /// Returns the name up to its closing quote. A quote within the name is doubled.

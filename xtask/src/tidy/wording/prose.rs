@@ -5,6 +5,9 @@
 //!
 //! # Invariants
 //! - Code in backticks and addresses are blanked out, so no habit is found in them.
+//!
+//! # Not here
+//! - Strings of Python, JavaScript and shell scripts, which are for tests and benchmarks.
 
 use std::mem;
 use std::sync::LazyLock;
@@ -15,24 +18,31 @@ use super::super::markdown::prose_lines;
 use super::super::rust_lexer::outside_test_modules;
 use super::super::source_tree::SourceFile;
 
-/// Code in backticks, the target of a link, or an address.
-static NOT_PROSE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"`[^`]*`|\]\([^)]*\)|https?://\S+").expect("a constant expression")
-});
+/// Code in backticks, the target of a link, an address, or the end of a line in a string.
+static NOT_PROSE: LazyLock<Regex> =
+    LazyLock::new(|| compile(r"`[^`]*`|\]\([^)]*\)|https?://\S+|\\n"));
+
+/// The parts of code that are not text; backticks enclose texts there.
+static NOT_TEXT: LazyLock<Regex> = LazyLock::new(|| compile(r"\$\{[^}]*\}|https?://\S+|\\n"));
 
 /// The start of an item of a list, a row of a table, or a heading.
-static NEW_PARAGRAPH: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^(?:[-*|#]|\d+\.)").expect("a constant expression"));
+static NEW_PARAGRAPH: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:\||(?:[-*]|#+|\d+\.)\s)"));
 
 /// The marks before the text of an item, a quotation or a heading.
-static MARKS: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^(?:[-*>|#]+|\d+\.)\s+").expect("a constant expression"));
+static MARKS: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:[-*>|#]+|\d+\.)\s+"));
+
+/// The start of a comment: at the start of a line, or after a space or the brace of JSX.
+static SLASH_COMMENT: LazyLock<Regex> = LazyLock::new(|| compile(r"(?:^|[\s{])(//|/\*)"));
+static HASH_COMMENT: LazyLock<Regex> = LazyLock::new(|| compile(r"\s#+\s"));
 
 /// Files with comments after `//` and in `/* … */`, after `--`, or after `#`.
-const SLASH_COMMENTS: &[&str] = &[".ts", ".tsx", ".js", ".mjs", ".css", ".proto", ".c"];
+const SLASH_COMMENTS: &[&str] =
+    &[".ts", ".tsx", ".js", ".mjs", ".css", ".proto", ".c", ".go", ".java"];
 const SQL_COMMENTS: &[&str] = &[".sql"];
 const HASH_COMMENTS: &[&str] =
     &[".py", ".sh", ".toml", ".yml", "Makefile", "Dockerfile", ".ci/run"];
+
+const PAGE: &str = ".html";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProseKind {
@@ -40,6 +50,8 @@ pub(super) enum ProseKind {
     Paragraph,
     /// The first paragraph of a doc comment, which an editor shows alone.
     Summary,
+    /// Code with the texts of a page.
+    Code,
 }
 
 /// A paragraph, joined into one line.
@@ -59,9 +71,13 @@ impl Prose {
             text.push_str(line.trim());
             text.push(' ');
         }
+        let not_prose = if kind == ProseKind::Code { &NOT_TEXT } else { &NOT_PROSE };
         // A byte for each byte: the starts of the lines stay valid.
-        let blank = |code: &Captures| "_".repeat(code[0].len());
-        let text = NOT_PROSE.replace_all(text.trim_end(), blank).into_owned();
+        let blank = |code: &Captures| {
+            let blank = if code[0].starts_with('\\') { " " } else { "_" };
+            blank.repeat(code[0].len())
+        };
+        let text = not_prose.replace_all(text.trim_end(), blank).into_owned();
         Prose { kind, text, line_starts }
     }
 
@@ -83,6 +99,9 @@ pub(super) fn find(file: &SourceFile) -> Vec<Prose> {
         rust(file)
     } else if ends_with(SLASH_COMMENTS) {
         slash_comments(file)
+    } else if file.path.ends_with(PAGE) {
+        let lines: Vec<_> = file.numbered_lines().collect();
+        vec![Prose::new(ProseKind::Code, &lines)]
     } else if ends_with(HASH_COMMENTS) {
         hash_comments(file)
     } else if ends_with(SQL_COMMENTS) {
@@ -106,7 +125,9 @@ fn push_paragraphs(found: &mut Vec<Prose>, lines: &[(usize, &str)], is_doc: bool
     for (index, &(number, line)) in lines.iter().enumerate() {
         let line = line.trim();
         let next = lines.get(index + 1).map_or("", |(_, next)| next.trim_start());
-        let is_heading = line.starts_with('#') || line.starts_with('|') && next.starts_with("|-");
+        let is_heading = line.starts_with("# ")
+            || line.starts_with("##")
+            || line.starts_with('|') && next.starts_with("|-");
         let is_fence = line.starts_with("```");
         is_code ^= is_fence;
         if is_code || is_fence || line.is_empty() || NEW_PARAGRAPH.is_match(line) {
@@ -188,27 +209,27 @@ fn slash_comments(file: &SourceFile) -> Vec<Prose> {
     let mut code = Vec::new();
     let mut is_inside = false;
     for (number, line) in file.numbered_lines() {
-        let line = line.trim().trim_start_matches('{');
-        let is_start = line.starts_with("/*");
-        if !is_inside && !is_start && !line.starts_with("//") {
-            block.end(&mut found);
-            let (statement, comment) = line.split_once(" // ").unwrap_or((line, ""));
-            block.push(&mut found, number, comment, false);
+        let start = SLASH_COMMENT.captures(line).and_then(|found| found.get(1));
+        let start = start.map_or(line.len(), |start| start.start());
+        let (statement, comment) = line.split_at(if is_inside { 0 } else { start });
+        let is_own_line = statement.trim().trim_matches('{').is_empty();
+        if !is_own_line || comment.is_empty() {
             block.end(&mut found);
             code.push((number, statement));
-            continue;
         }
-        let is_doc = line.starts_with("/**") || is_inside && block.is_doc;
-        let text = line.trim_end_matches('}').trim_end_matches("*/");
-        block.push(&mut found, number, text.trim_start_matches(['/', '*']), is_doc);
-        is_inside = (is_inside || is_start) && !line.contains("*/");
-        if line.contains("*/") {
+        let is_doc = comment.starts_with("/**") || is_inside && block.is_doc;
+        let (text, _) = comment.split_once("*/").unwrap_or((comment, ""));
+        if !comment.is_empty() {
+            block.push(&mut found, number, text.trim().trim_start_matches(['/', '*']), is_doc);
+        }
+        is_inside = (is_inside || comment.starts_with("/*")) && !comment.contains("*/");
+        if comment.contains("*/") || !is_own_line && !is_inside {
             block.end(&mut found);
         }
     }
     block.end(&mut found);
     if file.is_typescript() && !is_test(&file.path) {
-        found.push(Prose::new(ProseKind::Paragraph, &code));
+        found.push(Prose::new(ProseKind::Code, &code));
     }
     found
 }
@@ -221,14 +242,14 @@ fn hash_comments(file: &SourceFile) -> Vec<Prose> {
     for (number, line) in file.numbered_lines() {
         let line = line.trim();
         let quotes = line.matches("\"\"\"").count();
-        if is_inside || quotes > 0 {
+        if !is_inside && line.starts_with('#') {
+            block.push(&mut found, number, line.trim_start_matches(['#', '!']), false);
+        } else if is_inside || quotes > 0 {
             block.push(&mut found, number, line.trim_matches('"'), false);
             is_inside ^= quotes == 1;
-        } else if let Some(comment) = line.strip_prefix('#') {
-            block.push(&mut found, number, comment.trim_start_matches(['#', '!']), false);
         } else {
             block.end(&mut found);
-            let comment = line.split_once(" # ").map_or("", |(_, comment)| comment);
+            let comment = HASH_COMMENT.find(line).map_or("", |mark| &line[mark.end()..]);
             block.push(&mut found, number, comment, false);
             block.end(&mut found);
         }
@@ -257,5 +278,9 @@ fn sql_comments(file: &SourceFile) -> Vec<Prose> {
 
 /// Returns whether a path is one of a test, whose strings are input and not text for people.
 fn is_test(path: &str) -> bool {
-    path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("tests.rs")
+    path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("/tests.rs")
+}
+
+fn compile(expression: &str) -> Regex {
+    Regex::new(expression).expect("a constant expression")
 }

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use crate::emit::root;
 use crate::processes::{ServeProcess, warren_in};
 
+const CONTAINER_PAGE: &str = include_str!("../../../../../docs/operating/container.md");
+
 /// Returns the last line of the Dockerfile that begins with this instruction, without it.
 #[track_caller]
 fn instruction<'a>(dockerfile: &'a str, name: &str) -> &'a str {
@@ -22,6 +24,10 @@ fn the_image_serves_on_all_addresses_and_its_commands_find_the_data() {
     assert_eq!(instruction("ENTRYPOINT"), "[\"warren\"]");
     let command: Vec<String> = serde_json::from_str(instruction("CMD")).unwrap();
     let (variable, address) = instruction("ENV").split_once('=').unwrap();
+    let user = format!("`chown {} DIR`", instruction("USER"));
+    for described in [&user, instruction("ENV"), instruction("VOLUME")] {
+        assert!(CONTAINER_PAGE.contains(described), "the page does not describe {described}");
+    }
     let (host, port) = address.split_once(':').unwrap();
     assert_eq!((host, port), ("0.0.0.0", instruction("EXPOSE")));
     let place = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 -- Vaults in PostgreSQL: functions that change them.
 --
 -- A function whose first parameter is `of_vault uuid` is called from outside, one call per
--- transaction; the others are called from within the database. All functions lock rows in this
--- order: the gateway's state, messages by timestamp, windows by id, the vault's summary, the
--- device. So there are no deadlocks.
+-- transaction; the others, except `version`, are called from within the database. All functions
+-- lock rows in this order: the gateway's state, messages by timestamp, windows by id, the vault's
+-- summary, the device. So there are no deadlocks.
 
 -- Returns the window of a timestamp: its upper 18 of 48 bits of milliseconds.
 CREATE OR REPLACE FUNCTION warren.window_of(stamp bytea) RETURNS integer
