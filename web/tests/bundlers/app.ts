@@ -12,6 +12,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { delimiter, dirname, extname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 
 /**
@@ -120,8 +121,7 @@ function appIn(folder: string, installed: string): App {
       const child = spawn(path(program), args, options);
       endings.push(() => end(child));
       const address = await addressOf(child);
-      // Some programs compile the page only when it is first requested.
-      await (await fetch(address)).text();
+      await untilServed(address, child);
       return address;
     },
     async serveFolder(name) {
@@ -168,6 +168,26 @@ async function addressOf(child: ChildProcess): Promise<string> {
     }
   }
   throw new Error(`it ended without serving:\n${lines.join("\n")}`);
+}
+
+const POLL_MS = 30;
+/** A minute: a busy machine compiles slowly. */
+const POLLS_MAX = 2_000;
+
+/**
+ * Waits for the page: some programs compile it only when it is first requested, and Parcel prints
+ * the address before it listens.
+ */
+async function untilServed(address: string, child: ChildProcess): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await (await fetch(address)).text();
+      return;
+    } catch (error) {
+      if (child.exitCode !== null || attempt === POLLS_MAX) throw error;
+      await setTimeout(POLL_MS);
+    }
+  }
 }
 
 async function end(child: ChildProcess): Promise<void> {
