@@ -8,7 +8,7 @@ import { stripTypeScriptTypes } from "node:module";
 import { join, resolve } from "node:path";
 import { afterEach, test } from "node:test";
 import type { Page } from "playwright-core";
-import { newApp, readme, type App } from "./bundlers/app.js";
+import { codeBlocks, newApp, readme, type App } from "./bundlers/app.js";
 import { PASSWORD, bed } from "./harness.js";
 
 // Each app is served from an origin of its own, whose port is known only when it runs.
@@ -86,26 +86,33 @@ async function check(address: string): Promise<void> {
   await shows(first, "from the first browser");
 
   const login = await here.server.account(`account-${(accountsCount += 1)}`);
-  await Promise.all([first, second].map((page) => signIn(page, login)));
+  await Promise.all([first, second].map((page) => signInOn(page, login)));
   await shows(second, "from the first browser");
   await write(second, "from the second browser");
   await shows(first, "from the second browser");
 }
 
-async function signIn(page: Page, login: string): Promise<void> {
-  // An example that shows the field has opened its database.
-  await page.getByLabel("Note").waitFor();
+async function signInOn(page: Page, login: string): Promise<void> {
+  await page.waitForFunction(() => "signIn" in globalThis);
   await page.evaluate((account) => globalThis.signIn(...account), [login, PASSWORD] as const);
 }
 
+const GUIDE = "docs/guide/browser.md";
 const VITE = "vite/bin/vite.js";
 const VITE_7 = "vite-7/bin/vite.js";
 /** Arguments that make Vite choose a free port. */
 const SERVE = ["--host", "127.0.0.1", "--port", "0"];
 
-test("Vite 8, in development and built", async () => {
-  const files = { ...(await exampleFiles()), "index.html": pageWith("/main.js") };
-  const made = await app("vite", files);
+test("Vite 8, in development and built, with the app of the guide", async () => {
+  const [body] = await codeBlocks(GUIDE, "html");
+  const [, main] = await codeBlocks(GUIDE, "ts");
+  assert.ok(body !== undefined && main !== undefined);
+  const { "notes.js": notes } = await exampleFiles();
+  const made = await app("vite", {
+    "index.html": `${HEAD}${body}</html>`,
+    "src/main.ts": main,
+    "src/notes.js": notes,
+  });
   await check(await made.serve(VITE, ...SERVE));
   await made.run(VITE, "build");
   await check(await made.serveFolder("dist"));

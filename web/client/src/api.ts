@@ -23,15 +23,16 @@ export type {
 } from "./shared/sync-report.js";
 
 export type SqlValue = null | number | bigint | string | boolean | Uint8Array;
-/** The name of a table or a column in a template, created with `identifier`. */
-export interface Identifier {
-  /** The name, quoted for SQL. */
-  readonly quoted: string;
+/** A part of a statement, created with `fragment` or `identifier`. */
+export interface SqlFragment {
+  readonly sql: string;
+  /** The values for the placeholders in the SQL, in their order. */
+  readonly parameters: readonly SqlParameter[];
 }
 /** A value that a statement accepts; a `Date` becomes its ISO 8601 text in UTC. */
 export type SqlParameter = SqlValue | Date;
-/** A value in a template: a parameter, a list of them (`IN ${ids}`), or an `identifier`. */
-export type TemplateValue = SqlParameter | readonly SqlParameter[] | Identifier;
+/** A value in a template: a parameter, a list of them (`IN ${ids}`), or a fragment. */
+export type TemplateValue = SqlParameter | readonly SqlParameter[] | SqlFragment;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 /** The constraint on a type of rows, also an `interface`: each field is an SQL value. */
 export type RowOf<T> = { readonly [K in keyof T]: SqlValue };
@@ -133,7 +134,8 @@ export interface WarrenDatabase extends SqlExecutor {
 
   /** Creates an account, and registers this device. */
   signUp(account: SignUpOptions): Promise<void>;
-  /** Registers this device, also again after it was revoked. */
+  /** Registers this device, also again after it was revoked. A database belongs to the login that
+   * it first signed in with (`account_differs`). */
   signIn(credentials: SignInOptions): Promise<void>;
   /** Ends this device's registration. Its rows stay; unsent changes are sent after the next
    * {@link signIn}. */
@@ -209,7 +211,8 @@ export interface WarrenDatabase extends SqlExecutor {
 
   /** Returns the database file, as SQLite reads it; encrypted if it is encrypted here. */
   export(): Promise<Uint8Array>;
-  /** Replaces the database with a file, which becomes a device of its own. */
+  /** Replaces the database with a file, which becomes a device of its own. The file must not belong
+   * to another login than the database (`account_differs`). */
   import(file: Uint8Array): Promise<void>;
   /**
    * Encrypts the file with another key, or decrypts it. `from` is the present key (`wrong_key` if

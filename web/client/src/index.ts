@@ -7,4 +7,4 @@
 export * from "./api.js";
 export { open } from "./tab/database.js";
 export { deleteDatabase } from "./tab/delete-database.js";
-export { identifier } from "./tab/identifier.js";
+export { fragment, identifier } from "./tab/sql-fragment.js";

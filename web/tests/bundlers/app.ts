@@ -41,8 +41,13 @@ export interface App {
 }
 
 /** Returns the README's code blocks in this language, in their order. */
-export async function readme(language: string): Promise<readonly string[]> {
-  const text = await readFile("web/client/README.md", "utf8");
+export function readme(language: string): Promise<readonly string[]> {
+  return codeBlocks("web/client/README.md", language);
+}
+
+/** Returns a document's code blocks in this language, in their order. */
+export async function codeBlocks(path: string, language: string): Promise<readonly string[]> {
+  const text = await readFile(path, "utf8");
   const blocks = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)];
   return blocks.flatMap(([, found, code]) => (found === language && code ? [code] : []));
 }

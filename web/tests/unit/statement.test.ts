@@ -1,7 +1,7 @@
 /** Tests statements: bound parameters, refused values, and kinds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { identifier } from "../../client/src/tab/identifier.js";
+import { fragment, identifier } from "../../client/src/tab/sql-fragment.js";
 import { validateStatement, fromTemplate } from "../../client/src/tab/statement.js";
 import { statementKind } from "../../client/src/worker/statement-kind.js";
 
@@ -21,11 +21,25 @@ test("a list is a list of parameters, a date its text, and a name is quoted", ()
     parameters: [1, "x", "2026-11-24T09:30:00.000Z", "2026-11-24T09:30:00.000Z"],
   });
   // A value from JSON is not an identifier.
-  const like = { quoted: "a; DROP TABLE t" };
+  const like = { sql: "a; DROP TABLE t", parameters: [] };
   assert.throws(() => fromTemplate(["SELECT ", ""], [like]), { code: "invalid_argument" });
   const nested = [[1]] as unknown as number[];
   assert.throws(() => fromTemplate(["SELECT ", ""], [nested]), { code: "invalid_argument" });
   assert.throws(() => identifier("a\0b"), { code: "invalid_argument" });
+});
+
+test("fragments bring their own parameters, in the order of the text", () => {
+  const named = fragment`name LIKE ${"a%"}`;
+  const either = fragment`(${named} OR id IN ${[1, 2]})`;
+  const filter = [either, fragment`done = ${false}`].reduce((a, b) => fragment`${a} AND ${b}`);
+  const none = fragment``;
+  const text = ["SELECT ", " FROM t WHERE ", " ", "LIMIT ", ""];
+  assert.deepEqual(fromTemplate(text, [identifier("id"), filter, none, 5]), {
+    sql: 'SELECT "id" FROM t WHERE (name LIKE ? OR id IN (?, ?)) AND done = ? LIMIT ?',
+    parameters: ["a%", 1, 2, false, 5],
+  });
+  const undefinedIn = fragment`done = ${undefined as unknown as null}`;
+  assert.throws(() => fromTemplate(["SELECT ", ""], [undefinedIn]), /parameter 1 is undefined/);
 });
 
 test("what SQLite has no value for is refused by name", () => {

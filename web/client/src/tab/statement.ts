@@ -5,30 +5,16 @@
  */
 import { WarrenError, type SqlParameter, type SqlValue, type TemplateValue } from "../api.js";
 import type { SqlStatement } from "../shared/rpc-methods.js";
-import { isIdentifier } from "./identifier.js";
+import { joinTemplate } from "./sql-fragment.js";
 
-/** Returns SQL from a template: each value becomes a bound parameter, each list a list of them. */
+/** Returns the statement of a template. */
 export function fromTemplate(
   text: readonly string[],
   values: readonly TemplateValue[],
 ): SqlStatement {
-  const parameters: SqlParameter[] = [];
-  const toSql = (value: TemplateValue): string => {
-    if (isIdentifier(value)) {
-      return value.quoted;
-    }
-    if (isList(value)) {
-      parameters.push(...value);
-      return `(${value.map(() => "?").join(", ")})`;
-    }
-    parameters.push(value);
-    return "?";
-  };
-  const sql = values.map((value, at) => (text[at] ?? "") + toSql(value)).join("");
-  return validateStatement(sql + (text[values.length] ?? ""), parameters);
+  const { sql, parameters } = joinTemplate(text, values);
+  return validateStatement(sql, parameters);
 }
-
-const isList = (value: TemplateValue): value is readonly SqlParameter[] => Array.isArray(value);
 
 /** Refuses values that SQLite does not have; TypeScript does not catch all of them. */
 export function validateStatement(sql: string, given: readonly SqlParameter[]): SqlStatement {
