@@ -137,6 +137,41 @@ test("what is written to a table after it was rebuilt or got a column is synced"
   });
 });
 
+test("a database signs in to its own account only, and imports no file of another", async () => {
+  const [login, other] = [await here.server.account("owner"), await here.server.account("next")];
+  const page = await signedIn(login, "one");
+  await add(page, "1", "of the owner");
+  await untilPhase(page, "inSync");
+  const next = await signedIn(other, "two");
+  const file = await next.evaluate(async () => [...(await db.export())]);
+  const codes = await page.evaluate(
+    async ([taken, password, file]) => {
+      const calls = [
+        () => db.signIn({ login: taken, password }),
+        () => db.signUp({ login: "third", password }),
+        () => db.import(Uint8Array.from(file)),
+        () => db.signOut(),
+        () => db.signIn({ login: taken, password }),
+        () => db.signIn({ login: "OWNER", password }),
+      ];
+      const codes = [];
+      for (const call of calls) {
+        codes.push(await call().then(() => "done", (error: { code: string }) => error.code));
+      }
+      return codes;
+    },
+    [other, PASSWORD, file] as const,
+  );
+  const differs = "account_differs";
+  assert.deepEqual(codes, [differs, differs, differs, "done", differs, "done"]);
+  // The refused sign-up has created no account.
+  await here.server.account("third");
+  await untilPhase(page, "inSync");
+  assert.deepEqual(await names(page), ["of the owner"]);
+  await untilPhase(next, "inSync");
+  assert.deepEqual(await names(next), []);
+});
+
 test("edits that are lost are listed, one is put back, and one let be", async () => {
   const login = await here.server.account("conflicts");
   const one = await signedIn(login, "one");

@@ -85,6 +85,29 @@ test("the next person on the browser gets nothing of the first, phrase and all",
   await expect(second.pill).toHaveText("Synced");
 });
 
+test("without a secure context, the next person gets nothing of the first either", async () => {
+  const device = await here.device();
+  device.expectErrors(REFUSED);
+  const withoutDigests = "delete Crypto.prototype.subtle;";
+  const withoutFiles = "delete StorageManager.prototype.getDirectory;\n";
+  await device.context.addInitScript(withoutDigests);
+  await device.context.route(/worker[^/]*\.js$/, async (route) => {
+    const response = await route.fetch();
+    const body = withoutDigests + withoutFiles + (await response.text());
+    await route.fulfill({ response, body });
+  });
+  const plan = await openPlan(device);
+  await plan.signUp("first", "plaintext");
+  await plan.add("Of the first");
+  assert.deepEqual(await itemsOnServer("first", 1), ["Of the first"]);
+  await signOut(plan, "keep");
+  await plan.signUp("second", "plaintext");
+  const second = await planOn(plan.page);
+  await expect(second.items).toHaveCount(0);
+  await second.add("Of the second");
+  assert.deepEqual(await itemsOnServer("second", 1), ["Of the second"]);
+});
+
 test("removed from the device: no file of the account is left", async () => {
   const device = await here.device();
   device.expectErrors(REFUSED);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { bed, type BrowserDevice } from "./harness.js";
-import { site, until } from "./client/site.js";
+import { SCHEMA, site, until } from "./client/site.js";
 
 const TABS = 10;
 /** The time that a tab has the file before it ends. */
@@ -214,4 +214,42 @@ test("a transaction goes with the leader, and can be tried again", async () => {
     return [lost, done, (await db.sql`SELECT 1 FROM item`).length];
   });
   assert.deepEqual(codes, ["leader_lost", "done", 2]);
+});
+
+test("after a newer page migrated, an older one works until it has to open the file", async () => {
+  const device = await here.device();
+  const old = await there.openDatabase(device);
+  await old.evaluate(() => db.sql`INSERT INTO item VALUES (${"1"}, ${"by the old one"})`);
+  const schema = [SCHEMA, "ALTER TABLE item ADD COLUMN done INTEGER NOT NULL DEFAULT 0"];
+  const newer = await there.openDatabase(device, { schema });
+  await newer.evaluate(() => db.sql`UPDATE item SET done = 1`);
+  const insert = (page: Page, id: string): Promise<string> =>
+    page.evaluate(
+      (id) =>
+        db.sql`INSERT INTO item (id) VALUES (${id})`.then(
+          () => "done",
+          (error: { code: string }) => error.code,
+        ),
+      id,
+    );
+  // The old tab still has the file: what its SQL can do, it may do.
+  assert.ok(await old.evaluate(() => db.status.value.isLeader));
+  assert.equal(await insert(old, "2"), "done");
+  // Then it loses the file, and has to prepare it again.
+  await old.evaluate(() => document.dispatchEvent(new Event("freeze")));
+  await until(newer, () => db.status.value.isLeader);
+  await old.evaluate(() => document.dispatchEvent(new Event("resume")));
+  await until(old, () => db.status.value.sync.phase === "failed");
+  const failure = await old.evaluate(() => {
+    const { sync } = db.status.value;
+    if (sync.phase !== "failed") throw new Error(sync.phase);
+    const { code, message } = sync.error;
+    return { code, message };
+  });
+  assert.equal(failure.code, "schema_too_new");
+  assert.match(failure.message, /migration 2, but this page has only 1: reload the page/);
+  assert.equal(await insert(old, "3"), "schema_too_new");
+  await assert.rejects(there.openDatabase(device), /schema_too_new|reload the page/);
+  const rows = await newer.evaluate(() => db.sql`SELECT id, done FROM item ORDER BY id`);
+  assert.deepEqual(rows, [{ id: "1", done: 1 }, { id: "2", done: 0 }]);
 });

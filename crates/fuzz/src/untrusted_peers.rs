@@ -10,7 +10,9 @@ use protocol::{
     EnableE2eeRequest, PullResponse, PushRequest, PushResponse, ReconcileRequest,
     ReconcileResponse, RegisterDeviceRequest, RegisterDeviceResponse,
 };
-use replica::{Error, PageStream, PullParams, Replica, Result, SyncContext, Transport};
+use replica::{
+    AccountCheck, Error, PageStream, PullParams, Replica, Result, SyncContext, Transport,
+};
 use rusqlite::{Connection, MAIN_DB};
 use tempfile::TempDir;
 
@@ -121,7 +123,9 @@ impl FuzzDevice {
             replica.track_all().expect("the tables can be tracked");
             let request = RegisterDeviceRequest::default();
             let mut server = MemoryServer::default();
-            replica.sign_in(&mut server, "http://server", &request).expect("signed in");
+            replica
+                .sign_in(&mut server, "http://server", &request, AccountCheck::ServerAndLogin)
+                .expect("signed in");
             std::fs::read(&path).expect("the file")
         });
         let mut db = Connection::open_in_memory().expect("memory");

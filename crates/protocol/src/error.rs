@@ -48,6 +48,7 @@ macro_rules! codes {
 }
 
 codes! {
+    AccountDiffers: "account_differs", None, false, "The file belongs to a different account.";
     AccountExists: "account_exists", Some(409), false, "An account with this login exists.";
     AccountNotEncrypted: "account_not_encrypted", None, false, "The file is end-to-end encrypted, but the server reports that the account is not.";
     AddressInUse: "address_in_use", None, false, "Another program is listening on this address.";

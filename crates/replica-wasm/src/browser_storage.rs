@@ -12,6 +12,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 
 use protocol::ErrorCode;
+use replica::FileAccount;
 use rsqlite_vfs::VfsFilesManager;
 use rsqlite_vfs::transfer::DbTransfer;
 use rusqlite::{Connection, OpenFlags};
@@ -137,15 +138,17 @@ impl BrowserStorage {
         Ok(self.pool()?.export_db(FILE)?)
     }
 
-    /// Replaces the database by another file, if that opens. The connection must be closed.
-    pub(crate) fn import(&self, bytes: &[u8]) -> Result<()> {
+    /// Replaces the database by another file, if that opens and belongs to no other account than
+    /// `own`. The connection must be closed.
+    pub(crate) fn import(&self, bytes: &[u8], own: Option<&FileAccount>) -> Result<()> {
         let pool = self.pool()?;
         remove(pool, IMPORTED)?;
         pool.import_db_unchecked(IMPORTED, bytes)?;
-        let opened = connect_to(IMPORTED, self.key.borrow().as_ref()).and_then(close);
-        if opened.is_err() {
+        let checked = connect_to(IMPORTED, self.key.borrow().as_ref())
+            .and_then(|db| check_account(own, &db).and(close(db)));
+        if checked.is_err() {
             remove(pool, IMPORTED)?;
-            return opened;
+            return checked;
         }
         for file in [FILE, IDENTITY] {
             remove(pool, file)?;
@@ -181,6 +184,10 @@ fn connect_to(file: &str, key: Option<&StorageKey>) -> Result<Connection> {
     db.pragma_update(None, "journal_mode", "wal")?;
     db.pragma_update(None, "synchronous", "normal")?;
     Ok(db)
+}
+
+fn check_account(own: Option<&FileAccount>, imported: &Connection) -> Result<()> {
+    Ok(own.map_or(Ok(()), |own| own.check_replacement(imported))?)
 }
 
 fn close(db: Connection) -> Result<()> {

@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use js_sys::{Array, Date, Function, Uint8Array};
 use protocol::{DeviceList, ErrorCode, RegisterDeviceRequest};
-use replica::{CellEdit, RecoveryPhrase, Replica, SyncContext, SyncProgress, SyncStatus};
+use replica::{
+    AccountCheck, CellEdit, RecoveryPhrase, Replica, SyncContext, SyncProgress, SyncStatus,
+};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::params_from_iter;
 use serde::Serialize;
@@ -168,12 +170,20 @@ impl WasmReplica {
         let request = RegisterDeviceRequest { login, password, name: device_name };
         let open = self.open_database()?;
         let replica = &open.replica;
+        replica.check_account(&server, &request.login, AccountCheck::Login)?;
         if is_new {
             replica.confirm_new_account()
         } else {
             replica.require_account_confirmation()
         }?;
-        Ok(replica.sign_in_async(&mut transport, &server, &request).await?)
+        let login = AccountCheck::Login;
+        Ok(replica.sign_in_async(&mut transport, &server, &request, login).await?)
+    }
+
+    /// Returns an error if this database belongs to another account.
+    #[wasm_bindgen(js_name = checkAccount)]
+    pub fn check_account(&self, server: &str, login: &str) -> Result<()> {
+        Ok(self.open_database()?.replica.check_account(server, login, AccountCheck::Login)?)
     }
 
     /// Records the user's confirmation that the account is new.
@@ -355,9 +365,10 @@ impl WasmReplica {
         Ok(bytes.as_slice().into())
     }
 
-    /// Replaces the database by a file, if that opens.
+    /// Replaces the database by a file, if that opens and belongs to no other account.
     pub fn import(&self, file: &Uint8Array) -> Result<()> {
-        self.while_closed(|storage| storage.import(&file.to_vec()))
+        let own = self.open_database()?.replica.account()?;
+        self.while_closed(|storage| storage.import(&file.to_vec(), own.as_ref()))
     }
 
     /// Returns whether the file has a key.

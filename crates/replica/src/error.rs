@@ -73,6 +73,16 @@ pub enum Error {
     /// The file has no server, or no account on it.
     #[error("no server is configured for this file")]
     ServerNotConfigured,
+    /// The file belongs to a different account than the one that was given.
+    #[error("{path} belongs to the account {login} on {server}")]
+    AccountDiffers {
+        /// The path of the file, or the name of the database.
+        path: String,
+        /// The server of the file's account.
+        server: String,
+        /// The login of the file's account.
+        login: String,
+    },
     /// The server rejected the request.
     #[error("the server rejected the request: {message}")]
     RejectedByServer {
@@ -226,6 +236,7 @@ impl Error {
             Self::SchemaChanged { .. } => ErrorCode::SchemaChanged,
             Self::UnsentChanges { .. } => ErrorCode::UnsentChanges,
             Self::ServerNotConfigured => ErrorCode::ServerNotConfigured,
+            Self::AccountDiffers { .. } => ErrorCode::AccountDiffers,
             Self::RejectedByServer { code, .. } => *code,
             Self::Unreachable(_) => ErrorCode::Unreachable,
             Self::Untrusted { .. } => ErrorCode::Untrusted,

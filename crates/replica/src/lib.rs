@@ -68,6 +68,7 @@ pub use schema::schema_conflict::{SchemaConflict, SchemaConflictKind};
 pub use sync::SyncContext;
 #[cfg(not(target_family = "wasm"))]
 pub use sync::blocking::{PageStream, Transport};
+pub use sync::file_account::{AccountCheck, FileAccount};
 pub use sync::recovery_phrase::RecoveryPhrase;
 pub use sync::sync_report::{SetDiscrepancy, SyncReport};
 pub use tracking::TrackingResult;
@@ -79,6 +80,8 @@ pub use transport::event_stream::{
 #[cfg(not(target_family = "wasm"))]
 pub use transport::http_transport::HttpTransport;
 pub use transport::page_stream::PageDecoder;
+#[cfg(not(target_family = "wasm"))]
+pub use transport::server_url::{InvalidServerUrl, ServerUrl};
 #[cfg(not(target_family = "wasm"))]
 pub use transport::trust::TrustedRoots;
 pub use transport::{ANSWER_BYTES_MAX, AsyncPageStream, AsyncTransport, PullParams};

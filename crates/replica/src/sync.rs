@@ -12,6 +12,7 @@ mod apply;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) mod blocking;
 mod enable_e2ee;
+pub(crate) mod file_account;
 mod push;
 pub(crate) mod recovery_phrase;
 pub(crate) mod sign_in;

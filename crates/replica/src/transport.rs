@@ -8,6 +8,8 @@ pub(crate) mod event_stream;
 pub(crate) mod http_transport;
 pub(crate) mod page_stream;
 #[cfg(not(target_family = "wasm"))]
+pub(crate) mod server_url;
+#[cfg(not(target_family = "wasm"))]
 pub(crate) mod trust;
 
 use async_trait::async_trait;

@@ -42,17 +42,26 @@ export function onOtherPlace(reload: () => void): () => void {
 /** Returns the database of this account, independent of who else uses the browser. */
 export async function placeOf(login: string): Promise<DatabasePlace> {
   const known = login.trim().toLowerCase();
-  // Without a secure context there are no files, and each tab has a database of its own.
-  const subtle = crypto.subtle as SubtleCrypto | undefined;
-  const text = new TextEncoder().encode(`${location.origin}\n${known}`);
-  const digest = await subtle?.digest("SHA-256", text);
-  const bytes = [...new Uint8Array(digest ?? [])].slice(0, DIGEST_BYTES);
-  const digits = bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  return { name: `${DATABASE}-${digits || "account"}`, login: known };
+  const digits = [...(await nameOf(known))].map((byte) => byte.toString(16).padStart(2, "0"));
+  return { name: `${DATABASE}-${digits.join("")}`, login: known };
 }
 
 /** The length of the digest, too long to find another name with the same digest. */
 const DIGEST_BYTES = 16;
+/** The part of a login that fits into a database's name. */
+const LOGIN_BYTES = 28;
+
+async function nameOf(login: string): Promise<Uint8Array> {
+  const encoder = new TextEncoder();
+  const subtle = crypto.subtle as SubtleCrypto | undefined;
+  if (subtle === undefined) {
+    // Without a secure context there are no digests, but no files either: the databases are in
+    // memory, and if two logins begin alike, the second one is refused (`account_differs`).
+    return encoder.encode(login).subarray(0, LOGIN_BYTES);
+  }
+  const text = encoder.encode(`${location.origin}\n${login}`);
+  return new Uint8Array(await subtle.digest("SHA-256", text)).subarray(0, DIGEST_BYTES);
+}
 
 /** The passcode of the database that is shown, if it has one. */
 let passcode: string | undefined;

@@ -47,6 +47,7 @@ function never(): never {
 /** The behavior of a replica without an account and without messages. */
 const WITHOUT_ACCOUNT = {
   track: () => undefined,
+  checkAccount: () => undefined,
   signIn: never,
   signOut: () => undefined,
   syncStatus: never,

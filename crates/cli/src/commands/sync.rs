@@ -12,8 +12,8 @@ use anyhow::Context;
 use clap::Args;
 use doctor::counted;
 use engine::clock::now_ms;
-use protocol::{ErrorCode, RegisterDeviceRequest};
-use replica::{Error, RecoveryPhraseError, Replica, TrustedRoots};
+use protocol::{DeviceList, ErrorCode, RegisterDeviceRequest};
+use replica::{AccountCheck, Error, RecoveryPhraseError, Replica, ServerUrl, TrustedRoots};
 use zeroize::Zeroize;
 
 pub(crate) use self::report::{describe, describe_loss};
@@ -29,7 +29,7 @@ use crate::output::{CommandError, Printer};
 /// Sync a tracked file with the server.
 ///
 /// The first sync requires --server and --login. The file then stores the server, the login and the
-/// device token for later syncs.
+/// device token for later syncs. If the server has moved to another address, pass --server alone.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  warren sync a.db --server http://127.0.0.1:4600 --login ada  (first sync)\n  \
@@ -71,7 +71,7 @@ pub(crate) struct CloneArgs {
 struct AccountArgs {
     /// URL of the server, such as `http://127.0.0.1:4600`.
     #[arg(long, value_name = "URL")]
-    server: Option<String>,
+    server: Option<ServerUrl>,
     /// Trust only server certificates issued by the certificate authorities in this PEM file. The
     /// SQLite file stores them for later syncs with this server. Default: the certificate
     /// authorities that the system trusts.
@@ -116,7 +116,9 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
                 format!("{} already exists and is not an interrupted clone", path.display());
             CommandError::new(ErrorCode::FileExists, message).with_hint("choose a new file name")
         };
-        arguments.tracked.resume()?.ok_or_else(exists)?
+        let replica = arguments.tracked.resume()?.ok_or_else(exists)?;
+        check_account_of_clone(&replica, account)?;
+        replica
     } else {
         arguments.tracked.create()?
     };
@@ -127,6 +129,17 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
         std::fs::remove_file(path)?;
     }
     result
+}
+
+/// Refuses to continue a clone of another account.
+fn check_account_of_clone(replica: &Replica, account: &AccountArgs) -> anyhow::Result<()> {
+    let (Some(server), Some(login)) = (&account.server, &account.login) else { return Ok(()) };
+    let checked = replica.check_account(server.as_str(), login, AccountCheck::ServerAndLogin);
+    checked.map_err(|error| {
+        CommandError::new(error.code(), error.to_string())
+            .with_hint("choose a new file name")
+            .into()
+    })
 }
 
 fn sync_and_report(
@@ -184,16 +197,28 @@ fn set_up_sign_in(
     account: &AccountArgs,
     output: Printer,
 ) -> anyhow::Result<ServerAddress> {
-    let mut has_new_secrets = account.phrase.apply_to(replica)?;
-    let address = server_of(replica, account)?;
-    let authorities = authorities_for(replica, &address, account)?;
+    let known = replica.server()?;
+    let address = match (&account.server, &known) {
+        (Some(server), _) => server.as_str(),
+        (None, Some(known)) => known,
+        (None, None) => return Err(Error::ServerNotConfigured.into()),
+    };
+    if let Some(login) = &account.login {
+        replica.check_account(address, login, AccountCheck::ServerAndLogin)?;
+    }
+    let authorities = authorities_for(replica, address, account)?;
     let roots = authorities.as_deref().map(TrustedRoots::from_pem).transpose()?;
-    let server = ServerAddress { address, roots: roots.unwrap_or_default() };
-    if let Some(login) = &account.login
-        && !is_signed_in(replica, &server.address, login)?
-    {
-        sign_in(replica, &server, login, account)?;
-        has_new_secrets = true;
+    let server = ServerAddress { address: address.to_owned(), roots: roots.unwrap_or_default() };
+    let mut has_new_secrets = account.phrase.apply_to(replica)?;
+    match &account.login {
+        Some(login) if replica.token()?.is_none() => {
+            sign_in(replica, &server, login, account)?;
+            has_new_secrets = true;
+        }
+        None if known.is_some_and(|known| known != server.address) => {
+            follow_server(replica, &server)?;
+        }
+        _ => {}
     }
     let is_remembered = replica.server()?.is_some_and(|known| known == server.address);
     if is_remembered && replica.authorities()? != authorities {
@@ -203,6 +228,14 @@ fn set_up_sign_in(
         permissions_warning::warn_if_readable_by_others(replica.path(), output)?;
     }
     Ok(server)
+}
+
+/// Records a new address of the file's server, if the server there knows the file.
+fn follow_server(replica: &Replica, server: &ServerAddress) -> anyhow::Result<()> {
+    // Without a token, the server answers with `invalid_token`.
+    let token = replica.token()?.unwrap_or_default();
+    let list: DeviceList = server.http().get("/v1/devices", &token)?;
+    Ok(replica.follow_server(&server.address, &list)?)
 }
 
 /// Returns the given authorities, or those that the file has stored for the same server.
@@ -221,19 +254,6 @@ fn authorities_for(
     Ok(Some(pem))
 }
 
-fn server_of(replica: &Replica, account: &AccountArgs) -> anyhow::Result<String> {
-    match (&account.server, replica.server()?) {
-        (Some(server), _) => Ok(server.clone()),
-        (None, Some(server)) => Ok(server),
-        (None, None) => Err(Error::ServerNotConfigured.into()),
-    }
-}
-
-fn is_signed_in(replica: &Replica, server: &str, login: &str) -> anyhow::Result<bool> {
-    let known = replica.remote()?;
-    Ok(known.is_some_and(|known| known.server == server && known.login.eq_ignore_ascii_case(login)))
-}
-
 /// Registers the file as a device of the account.
 fn sign_in(
     replica: &Replica,
@@ -246,7 +266,8 @@ fn sign_in(
     let name = account.device_name.clone().unwrap_or_else(|| default_name(replica.path()));
     let mut request =
         RegisterDeviceRequest { login: login.to_owned(), password: password.to_string(), name };
-    let result = replica.sign_in(&mut server.http(), address, &request);
+    let result =
+        replica.sign_in(&mut server.http(), address, &request, AccountCheck::ServerAndLogin);
     request.password.zeroize();
     Ok(result?)
 }

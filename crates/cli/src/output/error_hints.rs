@@ -47,6 +47,11 @@ fn replica_hint(error: &Error) -> Option<String> {
 fn code_hint(code: ErrorCode) -> Option<&'static str> {
     use ErrorCode as E;
     Some(match code {
+        E::AccountDiffers => {
+            "to sync with that account, leave out --login (and pass --server if its server has \
+             moved); to move the file to another account, run `warren untrack FILE`, track it \
+             again, and sync"
+        }
         E::AdminDisabled => "start the server with --admin-token-file",
         E::AmbiguousId => "use more digits of the id",
         E::BudgetNotFound => "run `warren actual-budget list` to list the budgets",
@@ -57,6 +62,7 @@ fn code_hint(code: ErrorCode) -> Option<&'static str> {
         E::DiskFull => "free some space and try again",
         E::FormatTooNew => "update Warren",
         E::HostNotAllowed => "start the server with --allow-host and this name",
+        E::InvalidToken => "run `warren sync FILE --login NAME` to sign in again",
         E::NotADatabase => {
             "if the file is encrypted, pass --key-file or --passphrase-file; if it is damaged, run \
              `warren recover` to save the readable data"

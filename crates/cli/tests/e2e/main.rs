@@ -4,6 +4,7 @@
 //! Random values come from a seed that the test prints; `WARREN_E2E_SEED` runs it again.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod account_changes;
 mod actual;
 mod at_rest;
 mod bench;

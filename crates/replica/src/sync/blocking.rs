@@ -10,6 +10,7 @@ use protocol::{
 };
 
 use super::SyncContext;
+use super::file_account::AccountCheck;
 use super::sync_report::SyncReport;
 use crate::error::Result;
 use crate::replica::Replica;
@@ -40,8 +41,9 @@ impl Replica {
         transport: &mut dyn Transport,
         server: &str,
         request: &RegisterDeviceRequest,
+        check: AccountCheck,
     ) -> Result<()> {
-        block_on_ready(self.sign_in_async(&mut BlockingAdapter(transport), server, request))
+        block_on_ready(self.sign_in_async(&mut BlockingAdapter(transport), server, request, check))
     }
 
     /// Syncs like [`Self::sync_async`], but blocks.

@@ -4,6 +4,7 @@ use protocol::{RegisterDeviceRequest, RegisterDeviceResponse};
 use rusqlite::Connection;
 
 use super::account_encryption;
+use super::file_account::{AccountCheck, FileAccount};
 use super::sync_report::SyncReport;
 use crate::error::Result;
 use crate::log::message_log;
@@ -13,19 +14,26 @@ use crate::transport::AsyncTransport;
 
 impl Replica {
     /// Registers this file as a device of an account, and records the server. A file whose token
-    /// was revoked can register again.
+    /// was revoked can register again. `server` is in the form of [`crate::ServerUrl`], so that one
+    /// server has one address.
+    ///
+    /// # Errors
+    /// [`crate::Error::AccountDiffers`] if the file belongs to another account.
     pub async fn sign_in_async(
         &self,
         transport: &mut dyn AsyncTransport,
         server: &str,
         request: &RegisterDeviceRequest,
+        check: AccountCheck,
     ) -> Result<()> {
+        self.check_account(server, &request.login, check)?;
         let registered = transport.register(None, request).await?;
         self.transaction(|db| {
-            let before =
-                (meta::get(db, ReplicaMetaKey::Server)?, meta::get(db, ReplicaMetaKey::Login)?);
-            if before != (Some(server.to_owned()), Some(request.login.clone())) {
-                // The sequence numbers of another account mean nothing for this one.
+            // Another process may have signed in to another account in the meantime.
+            self.check_account(server, &request.login, check)?;
+            let known = FileAccount::read(db)?;
+            if !known.is_some_and(|known| known.is_equal(server, &request.login)) {
+                // The sequence numbers of another server mean nothing for this one.
                 meta::set_number(db, ReplicaMetaKey::Cursor, 0)?;
                 account_encryption::reset(db)?;
                 message_log::mark_all_unsent(db)?;
@@ -36,11 +44,6 @@ impl Replica {
             meta::set(db, ReplicaMetaKey::DeviceName, request.name.as_str())?;
             remember(db, &registered)
         })
-    }
-
-    /// Returns the server that this file syncs with, if one is configured.
-    pub fn server(&self) -> Result<Option<String>> {
-        meta::get(&self.db, ReplicaMetaKey::Server)
     }
 
     /// Returns this device's token, if it is registered.

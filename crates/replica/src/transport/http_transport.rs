@@ -1,7 +1,7 @@
 //! Implements the transport over HTTP, with protobuf, one persistent connection, and a timeout for
 //! every wait.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::Duration;
 
 use prost::Message;
@@ -82,7 +82,7 @@ impl HttpTransport {
         let request = http.agent.get(format!("{}/v1/sync/events", http.server));
         // The header makes the server send a refusal as protobuf.
         let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
-        let body = check_status(request.call())?.into_body();
+        let body = http.check_status(request.call())?.into_body();
         Ok(EventStream::new(body.into_with_config().limit(u64::MAX).reader()))
     }
 
@@ -90,7 +90,7 @@ impl HttpTransport {
     pub fn get<T: Message + Default>(&self, path: &str, token: &str) -> Result<T> {
         let request = self.agent.get(format!("{}{path}", self.server));
         let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
-        decode(request.call())
+        self.decode(request.call())
     }
 
     /// Sends a message by `POST` and decodes the answer as `T`.
@@ -105,14 +105,38 @@ impl HttpTransport {
         if let Some(token) = token {
             request = request.header("authorization", bearer(token));
         }
-        decode(request.send(body.encode_to_vec()))
+        self.decode(request.send(body.encode_to_vec()))
     }
 
     /// Sends a `DELETE` request.
     pub fn delete(&self, path: &str, token: &str) -> Result<()> {
         let request = self.agent.delete(format!("{}{path}", self.server));
         let request = request.header("accept", PROTOBUF).header("authorization", bearer(token));
-        response_body(request.call()).map(drop)
+        read(self.check_status(request.call())?).map(drop)
+    }
+
+    fn decode<T: Message + Default>(
+        &self,
+        response: Result<Response<ureq::Body>, ureq::Error>,
+    ) -> Result<T> {
+        let bytes = read(self.check_status(response)?)?;
+        T::decode(&bytes[..])
+            .map_err(|source| Error::Unreachable(format!("invalid response: {source}")))
+    }
+
+    /// Returns the response, or an error if it is a refusal or an HTML page.
+    fn check_status(
+        &self,
+        response: Result<Response<ureq::Body>, ureq::Error>,
+    ) -> Result<Response<ureq::Body>> {
+        let response = response.map_err(|source| unreachable(&self.server, &source))?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(Error::from_response(status.as_u16(), &read(response)?));
+        }
+        let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        Error::check_media_type(status.as_u16(), media_type)?;
+        Ok(response)
     }
 }
 
@@ -120,54 +144,69 @@ fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-fn decode<T: Message + Default>(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<T> {
-    let bytes = response_body(response)?;
-    T::decode(&bytes[..])
-        .map_err(|source| Error::Unreachable(format!("invalid response: {source}")))
-}
-
-fn unreachable(source: &ureq::Error) -> Error {
-    let reason = source.to_string();
-    // This is how rustls begins its errors, which ureq passes on as I/O errors.
-    match reason.split_once("invalid peer certificate: ") {
-        None => Error::Unreachable(reason),
-        // No trusted authority signed it, or only one of the same name.
-        Some((_, "UnknownIssuer" | "BadSignature")) => Error::Untrusted {
-            reason: "issued by an unknown certificate authority; pass its certificate with \
-                     --ca-file FILE"
-                .into(),
-        },
-        Some((_, reason)) => Error::Untrusted { reason: reason.to_owned() },
-    }
-}
-
-fn response_body(response: Result<Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>> {
-    read(check_status(response)?)
-}
-
 fn read(response: Response<ureq::Body>) -> Result<Vec<u8>> {
     // The limit applies after decompression, because a few bytes may unpack to a great many.
     let mut body = response.into_body().into_reader().take(ANSWER_BYTES_MAX + 1);
     let mut bytes = Vec::new();
-    body.read_to_end(&mut bytes).map_err(|e| Error::Unreachable(e.to_string()))?;
+    body.read_to_end(&mut bytes)
+        .map_err(|source| Error::Unreachable(format!("response interrupted: {source}")))?;
     if bytes.len() as u64 > ANSWER_BYTES_MAX {
         return Err(Error::Unreachable("response too large".into()));
     }
     Ok(bytes)
 }
 
-/// Returns the response, or an error if it is a refusal or an HTML page.
-fn check_status(
-    response: Result<Response<ureq::Body>, ureq::Error>,
-) -> Result<Response<ureq::Body>> {
-    let response = response.map_err(|e| unreachable(&e))?;
-    let status = response.status();
-    if !status.is_success() {
-        return Err(Error::from_response(status.as_u16(), &read(response)?));
+/// Explains why a request to `server` has no response.
+fn unreachable(server: &str, source: &ureq::Error) -> Error {
+    Error::Unreachable(match source {
+        ureq::Error::Io(error) => match no_connection(server, error) {
+            Some(reason) => reason,
+            None => return tls_error(server, &error.to_string()),
+        },
+        ureq::Error::HostNotFound => unknown_host(server),
+        ureq::Error::Timeout(_) => format!("{server} did not respond in time"),
+        // A server that expects TLS answers with an alert.
+        ureq::Error::Protocol(_) => format!("{server} did not respond in HTTP"),
+        other => return tls_error(server, &other.to_string()),
+    })
+}
+
+/// Explains an error of the network, if it is one.
+fn no_connection(server: &str, error: &io::Error) -> Option<String> {
+    use io::ErrorKind as K;
+    Some(match error.kind() {
+        K::ConnectionRefused => format!("{server} refused the connection"),
+        K::ConnectionAborted | K::ConnectionReset | K::BrokenPipe | K::UnexpectedEof => {
+            format!("{server} closed the connection")
+        }
+        K::HostUnreachable | K::NetworkUnreachable => format!("no network leads to {server}"),
+        K::TimedOut => format!("{server} did not respond in time"),
+        // The standard library has no kind for it.
+        _ if error.to_string().starts_with("failed to lookup address") => unknown_host(server),
+        _ => return None,
+    })
+}
+
+fn unknown_host(server: &str) -> String {
+    format!("the host name in {server} cannot be resolved")
+}
+
+/// Explains a text of rustls, which ureq passes on as an I/O error; or another error.
+fn tls_error(server: &str, reason: &str) -> Error {
+    if reason.contains("InvalidContentType") {
+        return Error::Unreachable(format!("{server} does not use TLS"));
     }
-    let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    Error::check_media_type(status.as_u16(), media_type)?;
-    Ok(response)
+    let Some((_, reason)) = reason.split_once("invalid peer certificate: ") else {
+        return Error::Unreachable(format!("{server}: {reason}"));
+    };
+    let reason = match reason {
+        // No trusted authority signed it, or only one of the same name.
+        "UnknownIssuer" | "BadSignature" => {
+            "issued by an unknown certificate authority; pass its certificate with --ca-file FILE"
+        }
+        other => other,
+    };
+    Error::Untrusted { reason: reason.to_owned() }
 }
 
 impl Transport for HttpTransport {
@@ -188,7 +227,7 @@ impl Transport for HttpTransport {
         // A stream may take any time, as long as data keeps arriving.
         let config = request.config().timeout_global(None).timeout_per_read(Some(READ_TIMEOUT));
         let request = config.build().header("accept", protocol::PROTOBUF_SEQUENCE);
-        let response = check_status(request.header("authorization", bearer(token)).call())?;
+        let response = self.check_status(request.header("authorization", bearer(token)).call())?;
         Ok(Box::new(PageStreamReader::new(response.into_body().into_reader())))
     }
 

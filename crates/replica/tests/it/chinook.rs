@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use replica::{Replica, SyncContext};
+use replica::{AccountCheck, Replica, SyncContext};
 use rusqlite::Connection;
 
 use crate::support::{MORNING_MS, MemoryServer, TestDevice, dump, shape};
@@ -19,7 +19,7 @@ fn chinook() -> TestDevice {
 fn clone(path: &Path, server: &mut MemoryServer) -> TestDevice {
     let replica = Replica::create(path).unwrap();
     let request = protocol::RegisterDeviceRequest { name: "clone".into(), ..Default::default() };
-    replica.sign_in(server, "http://server", &request).unwrap();
+    replica.sign_in(server, "http://server", &request, AccountCheck::ServerAndLogin).unwrap();
     let options = SyncContext {
         create_missing: true,
         now_ms: &|| MORNING_MS + 10_000,

@@ -4,6 +4,7 @@
 //! "Any program" is a second connection to the file that does not depend on Warren.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod accounts;
 mod capture;
 mod chinook;
 mod clocks;

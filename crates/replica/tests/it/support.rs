@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::RegisterDeviceRequest;
-use replica::{Replica, Result, SyncContext, SyncReport, Transport};
+use replica::{AccountCheck, Replica, Result, SyncContext, SyncReport, Transport};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -56,7 +56,9 @@ impl TestDevice {
         let name = "test".to_owned();
         let request =
             RegisterDeviceRequest { login: "ada".into(), password: "sesame".into(), name };
-        self.replica().sign_in(server, "http://server", &request).unwrap();
+        self.replica()
+            .sign_in(server, "http://server", &request, AccountCheck::ServerAndLogin)
+            .unwrap();
     }
 
     pub(crate) fn replica(&self) -> Replica {

@@ -5,6 +5,7 @@
 
 /** Why something was refused or failed. */
 export type ErrorCodeJson =
+  | "account_differs"
   | "account_exists"
   | "account_not_encrypted"
   | "address_in_use"

@@ -69,6 +69,8 @@ export interface ReplicaHandle {
 
   track(tables: readonly string[]): void;
   signIn(request: SignInRequest, signal: AbortSignal, turns: ConnectionLock): Promise<void>;
+  /** Throws if the database belongs to another account. */
+  checkAccount(server: string, login: string): void;
   /** Deletes the token. */
   signOut(): void;
   token(): string | undefined;

@@ -140,9 +140,18 @@ function toPreparation(options: OpenOptions): Omit<PrepareParams, "key"> {
   return {
     schema: typeof options.schema === "string" ? [options.schema] : options.schema,
     track: options.track ?? [],
-    server: (options.server ?? location.origin).replace(/\/+$/, ""),
+    server: toServerUrl(options.server ?? location.origin),
     autoSync: options.autoSync ?? true,
   };
+}
+
+/** Returns the one form that a server's address has in files: without a slash at its end. */
+function toServerUrl(server: string): string {
+  try {
+    return new URL(server, location.href).href.replace(/\/+$/, "");
+  } catch {
+    throw new WarrenError("invalid_argument", `not the URL of a server: "${server}"`);
+  }
 }
 
 function checkKey(key: FileKey | null | undefined): void {

@@ -125,6 +125,7 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
       syncing.sync((now) => parts.progress(tab, number, now), signal),
     async signUp(call) {
       const { server, login, password, endToEndEncrypted } = call.params;
+      await parts.statements.exclusive(() => file.checkAccount(server, login));
       await createAccount(server, login, password);
       if (endToEndEncrypted === true) {
         // The phrase must exist before the first sync, which starts after signing in.

@@ -4,6 +4,7 @@
 import { WarrenError, type ErrorCode } from "@warren/client";
 
 const TEXTS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  account_differs: "The items here belong to another account. Sign in with that account.",
   account_exists: "This name is taken. Sign in, or choose another name.",
   account_not_encrypted:
     "Your items are end-to-end encrypted, but this account isn’t. Nothing was sent. Check that " +

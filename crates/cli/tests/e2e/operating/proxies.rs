@@ -228,8 +228,7 @@ fn what_nginx_finds_too_large_goes_in_smaller_pages() {
     let proxy_of_parts = proxy;
     let proxy = start("client_max_body_size 100k;");
     let address = format!("http://{}", proxy.address());
-    let refused = [&["sync", a.as_str(), "--json"], &place.first_time(&address)[..]].concat();
-    let refused = warren(&refused);
+    let refused = warren(&["sync", &a, "--server", &address, "--json"]);
     refused.refused("proxy_body_limit");
     let message = refused.value()["error"].to_string();
     for part in ["413", "client_max_body_size", "part of a large value"] {
@@ -237,5 +236,5 @@ fn what_nginx_finds_too_large_goes_in_smaller_pages() {
     }
     assert_eq!(json(&["status", &a])["unsent_count"], 6);
     let address = format!("http://{}", proxy_of_parts.address());
-    assert_eq!(place.sign_in("sync", &a, &address)["sent_count"], 6);
+    assert_eq!(json(&["sync", &a, "--server", &address])["sent_count"], 6);
 }

@@ -37,8 +37,8 @@ import { copyOutOfWasm } from "../../shared/packed-rows.js";
 
 type ForwardedMethods = Pick<
   ReplicaHandle,
-  | "runMany" | "inTransaction" | "tablesRead" | "takeChangedTables" | "track" | "signOut" | "token"
-  | "listen" | "recordHistory" | "restoreLostEdit" | "dismissLostEdit"
+  | "runMany" | "inTransaction" | "tablesRead" | "takeChangedTables" | "track" | "checkAccount"
+  | "signOut" | "token" | "listen" | "recordHistory" | "restoreLostEdit" | "dismissLostEdit"
   | "resolveHiddenRow" | "mergeHiddenRow" | "deleteHiddenRow"
   | "recoveryPhrase" | "createRecoveryPhrase" | "confirmNewAccount" | "enterRecoveryPhrase"
   | "export" | "import" | "isEncrypted" | "hasKey" | "rekey" | "close"
@@ -88,6 +88,7 @@ export async function openReplicaFile(
       const request = new engine.SignInRequest(server, login, password, deviceName, isNew);
       return replica.signIn(request, never, turns);
     },
+    checkAccount: (server, login) => replica.checkAccount(server, login),
     signOut: () => replica.signOut(),
     token: () => replica.token(),
     async sync(onProgress, signal, turns) {

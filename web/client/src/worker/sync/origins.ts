@@ -3,7 +3,8 @@
  * such a server is away, or runs without allowing requests from this page.
  *
  * A request whose answer the page cannot see succeeds in the second case only, so one is sent, and
- * its success tells the two apart.
+ * its success tells the two apart. A page cannot distinguish a server that is away from one whose
+ * certificate the browser does not trust, so the message mentions both.
  */
 import { WarrenError } from "../../api.js";
 import { toErrorInfo } from "../../shared/errors.js";
@@ -18,15 +19,21 @@ export async function reaching<T>(server: string | undefined, work: Promise<T>):
     return await work;
   } catch (thrown) {
     const isElsewhere = server !== undefined && new URL(server).origin !== location.origin;
-    const isUnreachable = toErrorInfo(thrown).code === "unreachable";
-    if (!isUnreachable || !isElsewhere || !(await answers(server))) {
-      throw thrown;
-    }
-    const { origin } = location;
-    const fact = `the server at ${server} does not allow requests from ${origin}`;
-    const message = `${fact}: start it with \`--allow-origin ${origin}\``;
-    throw new WarrenError("origin_not_allowed", message);
+    const { code, message } = toErrorInfo(thrown);
+    if (code !== "unreachable" || !isElsewhere) throw thrown;
+    if (await answers(server)) throw originNotAllowed(server);
+    if (!server.startsWith("https:") || !navigator.onLine) throw thrown;
+    const advice = `if the server is running, open ${server} in a tab: the browser may not trust `
+      + "its certificate";
+    throw new WarrenError("unreachable", `${message}; ${advice}`);
   }
+}
+
+function originNotAllowed(server: string): WarrenError {
+  const { origin } = location;
+  const fact = `the server at ${server} does not allow requests from ${origin}`;
+  const message = `${fact}: start it with \`--allow-origin ${origin}\``;
+  return new WarrenError("origin_not_allowed", message);
 }
 
 async function answers(server: string): Promise<boolean> {

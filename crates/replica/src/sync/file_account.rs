@@ -1,0 +1,116 @@
+//! Keeps a file with the account that it belongs to: a login on a server.
+//!
+//! # Invariants
+//! - A sign-in to another account is refused before anything is sent or stored. A file forgets its
+//!   account only when it is no longer tracked.
+//!
+//! # Not here
+//! - Registering the file → `sign_in.rs`.
+
+use protocol::DeviceList;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::error::{Error, Result};
+use crate::meta::{self, ReplicaMetaKey};
+use crate::replica::Replica;
+
+/// The part of an account that a sign-in must have in common with the account of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountCheck {
+    /// The server and the login. Accounts on two servers may have the same login.
+    ServerAndLogin,
+    /// Only the login. In a browser, the user chooses the login, and the app the server.
+    Login,
+}
+
+/// The account that a file belongs to, also after the file signed out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileAccount {
+    /// The address of the server.
+    pub server: String,
+    /// The login on this server.
+    pub login: String,
+}
+
+impl FileAccount {
+    /// Returns the account of the file behind a connection, also if the file is not a replica.
+    pub fn read(db: &Connection) -> Result<Option<Self>> {
+        let is_replica =
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'warren_meta'";
+        if db.query_row(is_replica, [], |_| Ok(())).optional()?.is_none() {
+            return Ok(None);
+        }
+        let server = meta::get(db, ReplicaMetaKey::Server)?;
+        let login = meta::get(db, ReplicaMetaKey::Login)?;
+        Ok(server.zip(login).map(|(server, login)| Self { server, login }))
+    }
+
+    /// Returns whether this is the account's login. Servers ignore its case, too.
+    pub fn has_login(&self, login: &str) -> bool {
+        self.login.eq_ignore_ascii_case(login)
+    }
+
+    /// Checks that a file which will replace one of this account belongs to no other login.
+    ///
+    /// # Errors
+    /// [`Error::AccountDiffers`] if it does.
+    pub fn check_replacement(&self, file: &Connection) -> Result<()> {
+        match Self::read(file)? {
+            Some(Self { server, login }) if !self.has_login(&login) => {
+                Err(Error::AccountDiffers { path: "the file".to_owned(), server, login })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_equal(&self, server: &str, login: &str) -> bool {
+        self.server == server && self.has_login(login)
+    }
+}
+
+impl Replica {
+    /// Returns the account that this file belongs to, if it has signed in to one.
+    pub fn account(&self) -> Result<Option<FileAccount>> {
+        FileAccount::read(&self.db)
+    }
+
+    /// Returns the server that this file syncs with, if it has signed in to one.
+    pub fn server(&self) -> Result<Option<String>> {
+        meta::get(&self.db, ReplicaMetaKey::Server)
+    }
+
+    /// Returns an error if a sign-in to this account would be refused because the file belongs to
+    /// another one.
+    ///
+    /// # Errors
+    /// [`Error::AccountDiffers`].
+    pub fn check_account(&self, server: &str, login: &str, check: AccountCheck) -> Result<()> {
+        let Some(known) = self.account()? else { return Ok(()) };
+        let is_same = match check {
+            AccountCheck::ServerAndLogin => known.is_equal(server, login),
+            AccountCheck::Login => known.has_login(login),
+        };
+        if is_same { Ok(()) } else { Err(self.account_differs(known)) }
+    }
+
+    /// Records a new address of this file's server. `list` is what the server at that address
+    /// answered to the file's token: it must contain the file's device, whose id the request does
+    /// not contain, so another program cannot know it.
+    ///
+    /// # Errors
+    /// [`Error::AccountDiffers`] if it does not.
+    pub fn follow_server(&self, server: &str, list: &DeviceList) -> Result<()> {
+        let known = self.account()?.ok_or(Error::ServerNotConfigured)?;
+        let own: Option<String> = meta::get(&self.db, ReplicaMetaKey::DeviceId)?;
+        let is_own = |id: &str| own.as_deref().is_some_and(|own| own == id);
+        if !list.devices.iter().any(|device| device.current && is_own(&device.device_id)) {
+            return Err(self.account_differs(known));
+        }
+        self.transaction(|db| meta::set(db, ReplicaMetaKey::Server, server))
+    }
+
+    fn account_differs(&self, known: FileAccount) -> Error {
+        let FileAccount { server, login } = known;
+        Error::AccountDiffers { path: self.path().display().to_string(), server, login }
+    }
+}
