@@ -83,6 +83,12 @@ pub enum Error {
         /// The login of the file's account.
         login: String,
     },
+    /// The program at a new address of the server does not know this file.
+    #[error("{server} answers, but does not list this file as a device of its account")]
+    DeviceNotListed {
+        /// The address that was given.
+        server: String,
+    },
     /// The server rejected the request.
     #[error("the server rejected the request: {message}")]
     RejectedByServer {
@@ -241,7 +247,9 @@ impl Error {
             Self::Unreachable(_) => ErrorCode::Unreachable,
             Self::Untrusted { .. } => ErrorCode::Untrusted,
             Self::InvalidCertificate { .. } => ErrorCode::InvalidCertificate,
-            Self::UnexpectedResponse { .. } => ErrorCode::UnexpectedResponse,
+            Self::DeviceNotListed { .. } | Self::UnexpectedResponse { .. } => {
+                ErrorCode::UnexpectedResponse
+            }
             Self::ProxyBodyLimit { .. } => ErrorCode::ProxyBodyLimit,
             Self::CorruptMessage { .. } => ErrorCode::CorruptMessage,
             Self::ConflictNotFound { .. } => ErrorCode::ConflictNotFound,

@@ -38,6 +38,10 @@ test("fragments bring their own parameters, in the order of the text", () => {
     sql: 'SELECT "id" FROM t WHERE (name LIKE ? OR id IN (?, ?)) AND done = ? LIMIT ?',
     parameters: ["a%", 1, 2, false, 5],
   });
+  const call = fragment as unknown as (...given: unknown[]) => unknown;
+  for (const given of ["done = 0", ["done = 0"]]) {
+    assert.throws(() => call(given), { code: "invalid_argument" });
+  }
   const undefinedIn = fragment`done = ${undefined as unknown as null}`;
   assert.throws(() => fromTemplate(["SELECT ", ""], [undefinedIn]), /parameter 1 is undefined/);
 });

@@ -72,6 +72,10 @@ struct AccountArgs {
     /// URL of the server, such as `http://127.0.0.1:4600`.
     #[arg(long, value_name = "URL")]
     server: Option<ServerUrl>,
+    /// Confirm that the server in --server took the place of the file's server, and sign in there
+    /// with the same login. Required if the server no longer knows this device. Sends it every row.
+    #[arg(long, requires = "server", requires = "login")]
+    server_moved: bool,
     /// Trust only server certificates issued by the certificate authorities in this PEM file. The
     /// SQLite file stores them for later syncs with this server. Default: the certificate
     /// authorities that the system trusts.
@@ -87,6 +91,13 @@ struct AccountArgs {
     /// Name of this device, shown in the device list [default: file name and host name]
     #[arg(long, value_name = "NAME")]
     device_name: Option<String>,
+}
+
+impl AccountArgs {
+    /// Returns what the account must have in common with the file's.
+    fn check(&self) -> AccountCheck {
+        if self.server_moved { AccountCheck::Login } else { AccountCheck::ServerAndLogin }
+    }
 }
 
 pub(crate) fn sync(arguments: &SyncArgs, output: Printer) -> anyhow::Result<()> {
@@ -116,9 +127,7 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
                 format!("{} already exists and is not an interrupted clone", path.display());
             CommandError::new(ErrorCode::FileExists, message).with_hint("choose a new file name")
         };
-        let replica = arguments.tracked.resume()?.ok_or_else(exists)?;
-        check_account_of_clone(&replica, account)?;
-        replica
+        arguments.tracked.resume()?.ok_or_else(exists)?
     } else {
         arguments.tracked.create()?
     };
@@ -129,17 +138,6 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
         std::fs::remove_file(path)?;
     }
     result
-}
-
-/// Refuses to continue a clone of another account.
-fn check_account_of_clone(replica: &Replica, account: &AccountArgs) -> anyhow::Result<()> {
-    let (Some(server), Some(login)) = (&account.server, &account.login) else { return Ok(()) };
-    let checked = replica.check_account(server.as_str(), login, AccountCheck::ServerAndLogin);
-    checked.map_err(|error| {
-        CommandError::new(error.code(), error.to_string())
-            .with_hint("choose a new file name")
-            .into()
-    })
 }
 
 fn sync_and_report(
@@ -203,22 +201,22 @@ fn set_up_sign_in(
         (None, Some(known)) => known,
         (None, None) => return Err(Error::ServerNotConfigured.into()),
     };
+    let is_moved = known.as_deref().is_some_and(|known| known != address);
     if let Some(login) = &account.login {
-        replica.check_account(address, login, AccountCheck::ServerAndLogin)?;
+        replica.check_account(address, login, account.check())?;
     }
     let authorities = authorities_for(replica, address, account)?;
     let roots = authorities.as_deref().map(TrustedRoots::from_pem).transpose()?;
     let server = ServerAddress { address: address.to_owned(), roots: roots.unwrap_or_default() };
+    if is_moved && account.login.is_none() {
+        follow_server(replica, &server)?;
+    }
     let mut has_new_secrets = account.phrase.apply_to(replica)?;
-    match &account.login {
-        Some(login) if replica.token()?.is_none() => {
-            sign_in(replica, &server, login, account)?;
-            has_new_secrets = true;
-        }
-        None if known.is_some_and(|known| known != server.address) => {
-            follow_server(replica, &server)?;
-        }
-        _ => {}
+    if let Some(login) = &account.login
+        && (is_moved || replica.token()?.is_none())
+    {
+        sign_in(replica, &server, login, account)?;
+        has_new_secrets = true;
     }
     let is_remembered = replica.server()?.is_some_and(|known| known == server.address);
     if is_remembered && replica.authorities()? != authorities {
@@ -266,8 +264,7 @@ fn sign_in(
     let name = account.device_name.clone().unwrap_or_else(|| default_name(replica.path()));
     let mut request =
         RegisterDeviceRequest { login: login.to_owned(), password: password.to_string(), name };
-    let result =
-        replica.sign_in(&mut server.http(), address, &request, AccountCheck::ServerAndLogin);
+    let result = replica.sign_in(&mut server.http(), address, &request, account.check());
     request.password.zeroize();
     Ok(result?)
 }

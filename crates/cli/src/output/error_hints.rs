@@ -48,9 +48,9 @@ fn code_hint(code: ErrorCode) -> Option<&'static str> {
     use ErrorCode as E;
     Some(match code {
         E::AccountDiffers => {
-            "to sync with that account, leave out --login (and pass --server if its server has \
-             moved); to move the file to another account, run `warren untrack FILE`, track it \
-             again, and sync"
+            "to sync with that account, leave out --login; if its server has moved, pass --server \
+             alone, or with --login and --server-moved if the server no longer knows this device; \
+             to use another account, run `warren untrack FILE` first"
         }
         E::AdminDisabled => "start the server with --admin-token-file",
         E::AmbiguousId => "use more digits of the id",
@@ -62,7 +62,10 @@ fn code_hint(code: ErrorCode) -> Option<&'static str> {
         E::DiskFull => "free some space and try again",
         E::FormatTooNew => "update Warren",
         E::HostNotAllowed => "start the server with --allow-host and this name",
-        E::InvalidToken => "run `warren sync FILE --login NAME` to sign in again",
+        E::InvalidToken => {
+            "run `warren sync FILE --login NAME` to sign in again (if the server has moved, with \
+             --server URL --server-moved)"
+        }
         E::NotADatabase => {
             "if the file is encrypted, pass --key-file or --passphrase-file; if it is damaged, run \
              `warren recover` to save the readable data"

@@ -88,11 +88,39 @@ fn a_file_follows_its_server_to_another_address() {
     assert_eq!(status["remote"]["server"], second, "{status}");
     assert_eq!(sync(file)["sent_count"], 0);
 
-    // Another server does not know the token.
+    // Another server does not know the token. No recovery phrase is stored for it either.
     let other = SyncFixture::new();
     let stranger = other.serve();
-    warren(&["sync", file, "--server", &stranger.address, "--json"]).refused("invalid_token");
+    let words = place.write("words.txt", &format!("{}art", "abandon ".repeat(23)));
+    let alone = ["sync", file, "--server", &stranger.address, "--json"];
+    let with_words = [&alone[..], &["--recovery-phrase-file", &words]].concat();
+    warren(&with_words).refused("invalid_token");
+    warren(&["recovery-phrase", file, "--json"]).refused("recovery_phrase_not_set");
     assert_eq!(sync(file)["server_messages_count"], 3);
+}
+
+#[test]
+fn nothing_is_lost_if_a_new_server_takes_the_place_of_a_lost_one() {
+    let accounts = TwoAccounts::new();
+    let TwoAccounts { place, file, .. } = &accounts;
+    let lost = place.serve();
+    place.sign_in("sync", file, &lost.address);
+    sql(file, "UPDATE t SET x = 'edited'; INSERT INTO t VALUES (2, 'later')");
+    sync(file);
+    lost.stop();
+
+    let new_place = SyncFixture::new();
+    let new = new_place.serve();
+    let as_ada = [&["sync", file], &new_place.first_time(&new.address)[..], &["--json"]].concat();
+    warren(&as_ada).refused("account_differs");
+    let report = warren(&[&as_ada[..], &["--server-moved"]].concat()).succeeded().value();
+    assert_eq!(report["in_sync"], true, "{report}");
+    let copy = new_place.at("b.db");
+    new_place.sign_in("clone", &copy, &new.address);
+    assert_eq!(sql(&copy, "SELECT x FROM t ORDER BY id"), "edited\nlater");
+    // It is another account's server only for the same login.
+    let eve = [&accounts.as_eve(&new.address)[..], &["--server-moved"]].concat();
+    warren(&eve).refused("account_differs");
 }
 
 #[test]

@@ -144,7 +144,7 @@ pub(crate) fn record_server_mode(
     }
 }
 
-/// Forgets the account's mode, because the file has changed to another account.
+/// Forgets the account's mode, because the file signed in on another server.
 pub(crate) fn reset(db: &Connection) -> Result<()> {
     meta::set(db, ReplicaMetaKey::Encryption, None::<Vec<u8>>)
 }

@@ -1,8 +1,7 @@
 //! Keeps a file with the account that it belongs to: a login on a server.
 //!
 //! # Invariants
-//! - A sign-in to another account is refused before anything is sent or stored. A file forgets its
-//!   account only when it is no longer tracked.
+//! - A sign-in to another account is refused before anything is sent or stored.
 //!
 //! # Not here
 //! - Registering the file → `sign_in.rs`.
@@ -19,7 +18,8 @@ use crate::replica::Replica;
 pub enum AccountCheck {
     /// The server and the login. Accounts on two servers may have the same login.
     ServerAndLogin,
-    /// Only the login. In a browser, the user chooses the login, and the app the server.
+    /// Only the login: the user said that the server has moved. Also in a browser, where the app
+    /// chooses the server, and the user only the login.
     Login,
 }
 
@@ -94,19 +94,20 @@ impl Replica {
     }
 
     /// Records a new address of this file's server. `list` is what the server at that address
-    /// answered to the file's token: it must contain the file's device, whose id the request does
-    /// not contain, so another program cannot know it.
+    /// answered to the file's token: it must contain the file's device, whose id is not in the
+    /// request, so a program that only answers anything is not taken for the server.
     ///
     /// # Errors
-    /// [`Error::AccountDiffers`] if it does not.
+    /// [`Error::DeviceNotListed`] if it does not.
     pub fn follow_server(&self, server: &str, list: &DeviceList) -> Result<()> {
-        let known = self.account()?.ok_or(Error::ServerNotConfigured)?;
-        let own: Option<String> = meta::get(&self.db, ReplicaMetaKey::DeviceId)?;
-        let is_own = |id: &str| own.as_deref().is_some_and(|own| own == id);
-        if !list.devices.iter().any(|device| device.current && is_own(&device.device_id)) {
-            return Err(self.account_differs(known));
-        }
-        self.transaction(|db| meta::set(db, ReplicaMetaKey::Server, server))
+        self.transaction(|db| {
+            let own: Option<String> = meta::get(db, ReplicaMetaKey::DeviceId)?;
+            let is_own = |id: &str| own.as_deref().is_some_and(|own| own == id);
+            if !list.devices.iter().any(|device| device.current && is_own(&device.device_id)) {
+                return Err(Error::DeviceNotListed { server: server.to_owned() });
+            }
+            meta::set(db, ReplicaMetaKey::Server, server)
+        })
     }
 
     fn account_differs(&self, known: FileAccount) -> Error {

@@ -30,7 +30,7 @@ import { newPeerId } from "../shared/tab-messages.js";
 import { observable, type WritableObservable } from "./observable.js";
 import { unpack } from "../shared/packed-rows.js";
 import { here, workerSource } from "./worker-source.js";
-import { validateStatement, fromTemplate } from "./statement.js";
+import { validateStatement, fromTag } from "./statement.js";
 import { TabConnection } from "./tab-connection.js";
 
 /** The number of rows that {@link WarrenDatabase.deletedRows} lists if the call sets no limit. */
@@ -145,10 +145,18 @@ function toPreparation(options: OpenOptions): Omit<PrepareParams, "key"> {
   };
 }
 
-/** Returns the one form that a server's address has in files: without a slash at its end. */
+/**
+ * Returns the one form that a server's address has in files: without a slash at its end. A path is
+ * one of the page's origin.
+ */
 function toServerUrl(server: string): string {
+  const isPath = server.startsWith("/");
+  if (!isPath && !/^https?:\/\//i.test(server)) {
+    const rule = "a server's URL begins with http:// or https://";
+    throw new WarrenError("invalid_argument", `${rule}: "${server}"`);
+  }
   try {
-    return new URL(server, location.href).href.replace(/\/+$/, "");
+    return new URL(server, location.origin).href.replace(/\/+$/, "");
   } catch {
     throw new WarrenError("invalid_argument", `not the URL of a server: "${server}"`);
   }
@@ -191,7 +199,7 @@ function database({ options, server, asks, status, live, link }: DatabaseDeps): 
       (statement) => ask("run", statement),
       (params) => ask("runMany", params),
     ),
-    live: (text, ...values) => liveQuery(live, fromTemplate(text, values)),
+    live: (text, ...values) => liveQuery(live, fromTag(text, values)),
     liveQuery: (sql, parameters = []) => liveQuery(live, validateStatement(sql, parameters)),
     transaction: (work) => transaction(asks, work),
     track: (...tables) => ask("track", { tables }),
@@ -255,7 +263,7 @@ function queries(
   };
   return {
     async sql<T extends RowOf<T>>(text: TemplateStringsArray, ...values: TemplateValue[]) {
-      return (await query<T>(fromTemplate(text, values))).rows;
+      return (await query<T>(fromTag(text, values))).rows;
     },
     async query<T extends RowOf<T>>(sql: string, parameters: readonly SqlParameter[] = []) {
       return query<T>(validateStatement(sql, parameters));

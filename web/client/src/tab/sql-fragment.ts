@@ -37,7 +37,15 @@ export function identifier(name: string): SqlFragment {
  * `` db.sql`SELECT * FROM item ${filter}` ``.
  */
 export function fragment(text: TemplateStringsArray, ...values: TemplateValue[]): SqlFragment {
+  checkTag(text);
   return joinTemplate(text, values);
+}
+
+/** Refuses a call as a function, which would make a value of the page SQL. */
+export function checkTag(text: TemplateStringsArray): void {
+  if (!Array.isArray(text) || !Array.isArray(text.raw)) {
+    throw new WarrenError("invalid_argument", "write SQL as a template: sql`…`, not sql(…)");
+  }
 }
 
 /** Joins a template: each value becomes a parameter, each list a list of parameters. */

@@ -130,6 +130,8 @@ function accountHandlers(parts: RpcHandlersDeps): Pick<RpcHandlers, AccountMetho
       if (endToEndEncrypted === true) {
         // The phrase must exist before the first sync, which starts after signing in.
         await parts.statements.exclusive(() => {
+          // Another tab may have signed in to another account in the meantime.
+          file.checkAccount(server, login);
           if (file.recoveryPhrase() === undefined) file.createRecoveryPhrase();
         });
       }

@@ -22,7 +22,7 @@ export async function reaching<T>(server: string | undefined, work: Promise<T>):
     const { code, message } = toErrorInfo(thrown);
     if (code !== "unreachable" || !isElsewhere) throw thrown;
     if (await answers(server)) throw originNotAllowed(server);
-    if (!server.startsWith("https:") || !navigator.onLine) throw thrown;
+    if (!server.startsWith("https:")) throw thrown;
     const advice = `if the server is running, open ${server} in a tab: the browser may not trust `
       + "its certificate";
     throw new WarrenError("unreachable", `${message}; ${advice}`);
