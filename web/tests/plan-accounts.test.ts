@@ -9,8 +9,10 @@ import {
   fillAccount,
   openPlan,
   planOn,
+  prependToWorker,
   REFUSED,
   typeWords,
+  WITHOUT_FILES,
   type PlanScreen,
 } from "./plan/screen.js";
 
@@ -89,14 +91,10 @@ test("without a secure context, the next person gets nothing of the first either
   const device = await here.device();
   device.expectErrors(REFUSED);
   const withoutDigests = "delete Crypto.prototype.subtle;";
-  const withoutFiles = "delete StorageManager.prototype.getDirectory;\n";
   await device.context.addInitScript(withoutDigests);
-  await device.context.route(/worker[^/]*\.js$/, async (route) => {
-    const response = await route.fetch();
-    const body = withoutDigests + withoutFiles + (await response.text());
-    await route.fulfill({ response, body });
-  });
+  await prependToWorker(device, `${withoutDigests}${WITHOUT_FILES}`);
   const plan = await openPlan(device);
+  await expect(plan.pill).toHaveText("Not saved permanently");
   await plan.signUp("first", "plaintext");
   await plan.add("Of the first");
   assert.deepEqual(await itemsOnServer("first", 1), ["Of the first"]);

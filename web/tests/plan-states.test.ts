@@ -5,7 +5,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bed, PASSWORD } from "./harness.js";
 import { eventually, expect } from "./plan/expect.js";
-import { openPlan, planOn, REFUSED, signedUp } from "./plan/screen.js";
+import {
+  openPlan,
+  planOn,
+  prependToWorker,
+  REFUSED,
+  signedUp,
+  WITHOUT_FILES,
+} from "./plan/screen.js";
 
 const here = bed();
 
@@ -92,11 +99,7 @@ test("signed out: the items stay, and sync again after the next sign-in", async 
 test("without lasting storage it works, and warns", async () => {
   const device = await here.device();
   device.expectErrors(REFUSED);
-  await device.context.route(/worker[^/]*\.js$/, async (route) => {
-    const response = await route.fetch();
-    const without = "delete StorageManager.prototype.getDirectory;\n";
-    await route.fulfill({ response, body: without + (await response.text()) });
-  });
+  await prependToWorker(device, WITHOUT_FILES);
   const plan = await openPlan(device);
   await expect(plan.pill).toHaveText("Not saved permanently");
   await plan.add("For now");

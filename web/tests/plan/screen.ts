@@ -35,6 +35,17 @@ export interface PlanScreen {
 /** Matches the console errors of a server that refuses or cannot be reached. */
 export const REFUSED = /Failed to load resource|ERR_|net::/;
 
+/** Runs the code in the page's worker, before the worker's own script. */
+export async function prependToWorker(device: BrowserDevice, code: string): Promise<void> {
+  await device.context.route(/worker[^/]*\.js$/, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: `${code}\n${await response.text()}` });
+  });
+}
+
+/** Makes a worker store its databases in memory, as in browsers that have no files for pages. */
+export const WITHOUT_FILES = "delete StorageManager.prototype.getDirectory;";
+
 /** Opens a device of a new account, with one item that the server has. */
 export async function signedUp(device: BrowserDevice, login: string): Promise<PlanScreen> {
   device.expectErrors(REFUSED);

@@ -104,7 +104,7 @@ impl DeviceDirectory {
 
     fn list(&self) -> anyhow::Result<DeviceList> {
         match self {
-            Self::Device { http, token } => Ok(http.get("/v1/devices", token)?),
+            Self::Device { http, token } => Ok(http.devices(token)?),
             Self::Operator(operator) => list_from_data_dir(&operator.0, &operator.1),
         }
     }

@@ -12,7 +12,7 @@ use anyhow::Context;
 use clap::Args;
 use doctor::counted;
 use engine::clock::now_ms;
-use protocol::{DeviceList, ErrorCode, RegisterDeviceRequest};
+use protocol::{ErrorCode, RegisterDeviceRequest};
 use replica::{AccountCheck, Error, RecoveryPhraseError, Replica, ServerUrl, TrustedRoots};
 use zeroize::Zeroize;
 
@@ -232,8 +232,8 @@ fn set_up_sign_in(
 fn follow_server(replica: &Replica, server: &ServerAddress) -> anyhow::Result<()> {
     // Without a token, the server answers with `invalid_token`.
     let token = replica.token()?.unwrap_or_default();
-    let list: DeviceList = server.http().get("/v1/devices", &token)?;
-    Ok(replica.follow_server(&server.address, &list)?)
+    let devices = server.http().devices(&token)?;
+    Ok(replica.follow_server(&server.address, &devices)?)
 }
 
 /// Returns the given authorities, or those that the file has stored for the same server.

@@ -18,8 +18,7 @@ struct TwoAccounts {
 impl TwoAccounts {
     fn new() -> Self {
         let place = SyncFixture::new();
-        let eves = place.write("eve.txt", "a pass-phrase of eve's");
-        json(&["account", "add", "eve", "--data", &place.data, "--password-file", &eves]);
+        let eves = place.add_account("eve");
         let file = place.at("a.db");
         sql(&file, "CREATE TABLE t (id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES (1, 'ada')");
         track_all(&file);
@@ -74,7 +73,7 @@ fn a_file_follows_its_server_to_another_address() {
     let TwoAccounts { place, file, .. } = &accounts;
     let first = place.serve();
     place.sign_in("sync", file, &first.address);
-    // The same server, as long as the other address is in use.
+    // Another address of the same server.
     let second = first.address.replace("127.0.0.1", "localhost");
     // With the login, this could be another server with an account of the same name.
     let as_ada = [&["sync", file], &place.first_time(&second)[..], &["--json"]].concat();

@@ -170,8 +170,7 @@ fn the_password_is_read_from_a_pipe_too() {
 fn accounts_do_not_see_each_other() {
     let place = SyncFixture::new();
     let server = place.serve();
-    let eves = place.write("eve.txt", "a pass-phrase of eve's");
-    json(&["account", "add", "eve", "--data", &place.data, "--password-file", &eves]);
+    let eves = place.add_account("eve");
     let (a, b) = (place.at("a.db"), place.at("b.db"));
     for (file, login, password) in [(&a, "ada", &place.password), (&b, "eve", &eves)] {
         sql(

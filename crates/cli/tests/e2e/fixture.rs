@@ -65,6 +65,13 @@ impl SyncFixture {
         path
     }
 
+    /// Adds an account, and returns a file with its password.
+    pub(crate) fn add_account(&self, login: &str) -> String {
+        let password = self.write(&format!("{login}.txt"), &format!("a pass-phrase of {login}'s"));
+        json(&["account", "add", login, "--data", &self.data, "--password-file", &password]);
+        password
+    }
+
     pub(crate) fn serve(&self) -> ServeProcess {
         ServeProcess::start(&self.data, &[])
     }

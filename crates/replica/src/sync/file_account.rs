@@ -63,7 +63,7 @@ impl FileAccount {
         }
     }
 
-    pub(crate) fn is_equal(&self, server: &str, login: &str) -> bool {
+    pub(crate) fn matches(&self, server: &str, login: &str) -> bool {
         self.server == server && self.has_login(login)
     }
 }
@@ -87,7 +87,7 @@ impl Replica {
     pub fn check_account(&self, server: &str, login: &str, check: AccountCheck) -> Result<()> {
         let Some(known) = self.account()? else { return Ok(()) };
         let is_same = match check {
-            AccountCheck::ServerAndLogin => known.is_equal(server, login),
+            AccountCheck::ServerAndLogin => known.matches(server, login),
             AccountCheck::Login => known.has_login(login),
         };
         if is_same { Ok(()) } else { Err(self.account_differs(known)) }

@@ -32,7 +32,7 @@ impl Replica {
             // Another process may have signed in to another account in the meantime.
             self.check_account(server, &request.login, check)?;
             let known = FileAccount::read(db)?;
-            if !known.is_some_and(|known| known.is_equal(server, &request.login)) {
+            if !known.is_some_and(|known| known.matches(server, &request.login)) {
                 // The sequence numbers of another server mean nothing for this one.
                 meta::set_number(db, ReplicaMetaKey::Cursor, 0)?;
                 account_encryption::reset(db)?;

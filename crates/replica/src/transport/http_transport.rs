@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use prost::Message;
 use protocol::{
-    EnableE2eeRequest, PROTOBUF, PullResponse, PushRequest, PushResponse, ReconcileRequest,
-    ReconcileResponse, RegisterDeviceRequest, RegisterDeviceResponse,
+    DeviceList, EnableE2eeRequest, PROTOBUF, PullResponse, PushRequest, PushResponse,
+    ReconcileRequest, ReconcileResponse, RegisterDeviceRequest, RegisterDeviceResponse,
 };
 use ureq::Agent;
 use ureq::config::ConfigBuilder;
@@ -115,6 +115,11 @@ impl HttpTransport {
         read(self.check_status(request.call())?).map(drop)
     }
 
+    /// Returns the devices of the token's account.
+    pub fn devices(&self, token: &str) -> Result<DeviceList> {
+        self.get("/v1/devices", token)
+    }
+
     fn decode<T: Message + Default>(
         &self,
         response: Result<Response<ureq::Body>, ureq::Error>,
@@ -164,9 +169,9 @@ fn unreachable(server: &str, source: &ureq::Error) -> Error {
             None => return tls_error(server, &error.to_string()),
         },
         ureq::Error::HostNotFound => unknown_host(server),
-        ureq::Error::Timeout(_) => format!("{server} did not respond in time"),
+        ureq::Error::Timeout(_) => format!("{server} did not answer in time"),
         // A server that expects TLS answers with an alert.
-        ureq::Error::Protocol(_) => format!("{server} did not respond in HTTP"),
+        ureq::Error::Protocol(_) => format!("{server} did not answer with HTTP"),
         other => return tls_error(server, &other.to_string()),
     })
 }
@@ -179,8 +184,8 @@ fn no_connection(server: &str, error: &io::Error) -> Option<String> {
         K::ConnectionAborted | K::ConnectionReset | K::BrokenPipe | K::UnexpectedEof => {
             format!("{server} closed the connection")
         }
-        K::HostUnreachable | K::NetworkUnreachable => format!("no network leads to {server}"),
-        K::TimedOut => format!("{server} did not respond in time"),
+        K::HostUnreachable | K::NetworkUnreachable => format!("there is no route to {server}"),
+        K::TimedOut => format!("{server} did not answer in time"),
         // The standard library has no kind for it.
         _ if error.to_string().starts_with("failed to lookup address") => unknown_host(server),
         _ => return None,
@@ -241,5 +246,50 @@ impl Transport for HttpTransport {
 
     fn encrypt(&mut self, token: &str, request: &EnableE2eeRequest) -> Result<()> {
         self.post("/v1/sync/e2ee", Some(token), request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    fn address_of(listener: &TcpListener) -> String {
+        format!("http://{}", listener.local_addr().unwrap())
+    }
+
+    #[test]
+    fn a_program_that_does_not_speak_http_is_named() {
+        for (answer, reason) in [
+            ("", "closed the connection"),
+            ("220 mail.example ESMTP\r\n", "did not answer with HTTP"),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let server = address_of(&listener);
+            let program = thread::spawn(move || {
+                let (mut connection, _) = listener.accept().unwrap();
+                // A connection that is closed before all was read is reset.
+                let lines = BufReader::new(&connection).lines();
+                lines.map(Result::unwrap).find(String::is_empty).unwrap();
+                connection.write_all(answer.as_bytes()).unwrap();
+            });
+            let error = HttpTransport::new(&server).devices("token").unwrap_err().to_string();
+            assert_eq!(error, format!("cannot reach the server: {server} {reason}"));
+            program.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_named() {
+        // The system accepts the connection, and no program reads from it.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = address_of(&listener);
+        let timeout = Duration::from_millis(50);
+        let http = HttpTransport::with_timeout(&server, TrustedRoots::default(), timeout);
+        let error = http.devices("token").unwrap_err().to_string();
+        assert_eq!(error, format!("cannot reach the server: {server} did not answer in time"));
     }
 }

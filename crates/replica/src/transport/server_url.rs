@@ -1,6 +1,5 @@
 //! Parses the address of a server.
 
-use std::fmt;
 use std::str::FromStr;
 
 use ureq::http::Uri;
@@ -35,12 +34,6 @@ impl ServerUrl {
         let port = port.map_or(String::new(), |port| format!(":{port}"));
         let path = uri.path().trim_end_matches('/');
         is_plain.then(|| Self(format!("{scheme}://{host}{port}{path}")))
-    }
-}
-
-impl fmt::Display for ServerUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

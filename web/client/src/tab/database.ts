@@ -25,6 +25,7 @@ import type {
 import { systemTimeSource } from "../shared/time-source.js";
 import { deleteDatabase } from "./delete-database.js";
 import { toWarrenError } from "../shared/errors.js";
+import { toServerUrl } from "../shared/server-url.js";
 import { createLiveQueries, type LiveQueries } from "./live-queries.js";
 import { newPeerId } from "../shared/tab-messages.js";
 import { observable, type WritableObservable } from "./observable.js";
@@ -140,26 +141,9 @@ function toPreparation(options: OpenOptions): Omit<PrepareParams, "key"> {
   return {
     schema: typeof options.schema === "string" ? [options.schema] : options.schema,
     track: options.track ?? [],
-    server: toServerUrl(options.server ?? location.origin),
+    server: toServerUrl(options.server ?? location.origin, location.origin),
     autoSync: options.autoSync ?? true,
   };
-}
-
-/**
- * Returns the one form that a server's address has in files: without a slash at its end. A path is
- * one of the page's origin.
- */
-function toServerUrl(server: string): string {
-  const isPath = server.startsWith("/");
-  if (!isPath && !/^https?:\/\//i.test(server)) {
-    const rule = "a server's URL begins with http:// or https://";
-    throw new WarrenError("invalid_argument", `${rule}: "${server}"`);
-  }
-  try {
-    return new URL(server, location.origin).href.replace(/\/+$/, "");
-  } catch {
-    throw new WarrenError("invalid_argument", `not the URL of a server: "${server}"`);
-  }
 }
 
 function checkKey(key: FileKey | null | undefined): void {

@@ -22,7 +22,7 @@ pub(crate) fn fetch_device_list(replica: &Replica) -> replica::Result<Option<Dev
         return Ok(None);
     };
     let http = HttpTransport::with_timeout(&server, replica.trusted_roots()?, TIMEOUT);
-    let list: DeviceList = http.get("/v1/devices", &token)?;
+    let list = http.devices(&token)?;
     replica.store_device_names(&list)?;
     Ok(Some(list))
 }
