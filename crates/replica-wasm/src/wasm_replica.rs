@@ -170,20 +170,21 @@ impl WasmReplica {
         let request = RegisterDeviceRequest { login, password, name: device_name };
         let open = self.open_database()?;
         let replica = &open.replica;
-        replica.check_account(&server, &request.login, AccountCheck::Login)?;
+        let check = AccountCheck::Login;
+        replica.check_account(&server, &request.login, check)?;
         if is_new {
             replica.confirm_new_account()
         } else {
             replica.require_account_confirmation()
         }?;
-        let login = AccountCheck::Login;
-        Ok(replica.sign_in_async(&mut transport, &server, &request, login).await?)
+        Ok(replica.sign_in_async(&mut transport, &server, &request, check).await?)
     }
 
     /// Returns an error if this database belongs to another account.
     #[wasm_bindgen(js_name = checkAccount)]
     pub fn check_account(&self, server: &str, login: &str) -> Result<()> {
-        Ok(self.open_database()?.replica.check_account(server, login, AccountCheck::Login)?)
+        self.open_database()?.replica.check_account(server, login, AccountCheck::Login)?;
+        Ok(())
     }
 
     /// Records the user's confirmation that the account is new.

@@ -20,7 +20,17 @@ test("one server has one URL", () => {
 });
 
 test("other texts are refused", () => {
-  for (const text of ["", "localhost", "localhost:4600", "ftp://sync.example", "http://", "a/b"]) {
+  for (const text of [
+    "",
+    "localhost",
+    "localhost:4600",
+    "ftp://sync.example",
+    "http://",
+    "a/b",
+    "https://ada@sync.example",
+    "https://sync.example?a=b",
+    "/warren#top",
+  ]) {
     assert.throws(() => toServerUrl(text, ORIGIN), { code: "invalid_argument" }, text);
   }
 });

@@ -1,13 +1,18 @@
 /** Tests statements: bound parameters, refused values, and kinds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { TemplateValue } from "../../client/src/api.js";
 import { fragment, identifier } from "../../client/src/tab/sql-fragment.js";
-import { validateStatement, fromTemplate } from "../../client/src/tab/statement.js";
+import { fromTemplate, validateStatement } from "../../client/src/tab/statement.js";
 import { statementKind } from "../../client/src/worker/statement-kind.js";
 
+const statement = (
+  text: TemplateStringsArray,
+  ...values: TemplateValue[]
+): ReturnType<typeof fromTemplate> => fromTemplate(text, values);
+
 test("values become bound parameters", () => {
-  const text = ["SELECT * FROM t WHERE a = ", " AND b > ", ""];
-  assert.deepEqual(fromTemplate(text, ["x", 2n]), {
+  assert.deepEqual(statement`SELECT * FROM t WHERE a = ${"x"} AND b > ${2n}`, {
     sql: "SELECT * FROM t WHERE a = ? AND b > ?",
     parameters: ["x", 2n],
   });
@@ -15,16 +20,18 @@ test("values become bound parameters", () => {
 
 test("a list is a list of parameters, a date its text, and a name is quoted", () => {
   const day = new Date(Date.UTC(2026, 10, 24, 9, 30));
-  const text = ["SELECT ", " FROM t WHERE a IN ", " AND b IN ", " AND day > ", ""];
-  assert.deepEqual(fromTemplate(text, [identifier('a "b"'), [1, "x", day], [], day]), {
+  const column = identifier('a "b"');
+  const all = [1, "x", day];
+  const made = statement`SELECT ${column} FROM t WHERE a IN ${all} AND b IN ${[]} AND day > ${day}`;
+  assert.deepEqual(made, {
     sql: 'SELECT "a ""b""" FROM t WHERE a IN (?, ?, ?) AND b IN () AND day > ?',
     parameters: [1, "x", "2026-11-24T09:30:00.000Z", "2026-11-24T09:30:00.000Z"],
   });
   // A value from JSON is not an identifier.
   const like = { sql: "a; DROP TABLE t", parameters: [] };
-  assert.throws(() => fromTemplate(["SELECT ", ""], [like]), { code: "invalid_argument" });
+  assert.throws(() => statement`SELECT ${like}`, { code: "invalid_argument" });
   const nested = [[1]] as unknown as number[];
-  assert.throws(() => fromTemplate(["SELECT ", ""], [nested]), { code: "invalid_argument" });
+  assert.throws(() => statement`SELECT ${nested}`, { code: "invalid_argument" });
   assert.throws(() => identifier("a\0b"), { code: "invalid_argument" });
 });
 
@@ -33,8 +40,8 @@ test("fragments bring their own parameters, in the order of the text", () => {
   const either = fragment`(${named} OR id IN ${[1, 2]})`;
   const filter = [either, fragment`done = ${false}`].reduce((a, b) => fragment`${a} AND ${b}`);
   const none = fragment``;
-  const text = ["SELECT ", " FROM t WHERE ", " ", "LIMIT ", ""];
-  assert.deepEqual(fromTemplate(text, [identifier("id"), filter, none, 5]), {
+  const made = statement`SELECT ${identifier("id")} FROM t WHERE ${filter} ${none}LIMIT ${5}`;
+  assert.deepEqual(made, {
     sql: 'SELECT "id" FROM t WHERE (name LIKE ? OR id IN (?, ?)) AND done = ? LIMIT ?',
     parameters: ["a%", 1, 2, false, 5],
   });
@@ -43,7 +50,7 @@ test("fragments bring their own parameters, in the order of the text", () => {
     assert.throws(() => call(given), { code: "invalid_argument" });
   }
   const undefinedIn = fragment`done = ${undefined as unknown as null}`;
-  assert.throws(() => fromTemplate(["SELECT ", ""], [undefinedIn]), /parameter 1 is undefined/);
+  assert.throws(() => statement`SELECT ${undefinedIn}`, /parameter 1 is undefined/);
 });
 
 test("what SQLite has no value for is refused by name", () => {

@@ -41,6 +41,8 @@ pub(crate) struct SyncArgs {
     pub(crate) tracked: TrackedFileArgs,
     #[command(flatten)]
     account: AccountArgs,
+    #[command(flatten)]
+    server_move: ServerMoveArgs,
     /// Create tables and columns that exist on other devices but not in this file.
     #[arg(long)]
     create_missing: bool,
@@ -68,14 +70,26 @@ pub(crate) struct CloneArgs {
 }
 
 #[derive(Args)]
+struct ServerMoveArgs {
+    /// Confirm that the server in --server replaces the one that the file syncs with, and sign in
+    /// there with the same login. The new server then receives every row. Needed only if that server
+    /// does not know this device.
+    #[arg(long, requires = "server", requires = "login")]
+    server_moved: bool,
+}
+
+impl ServerMoveArgs {
+    /// Returns what the account must have in common with the file's.
+    fn check(&self) -> AccountCheck {
+        if self.server_moved { AccountCheck::Login } else { AccountCheck::ServerAndLogin }
+    }
+}
+
+#[derive(Args)]
 struct AccountArgs {
     /// URL of the server, such as `http://127.0.0.1:4600`.
     #[arg(long, value_name = "URL")]
     server: Option<ServerUrl>,
-    /// Confirm that the server in --server took the place of the file's server, and sign in there
-    /// with the same login. Required if the server no longer knows this device. Sends it every row.
-    #[arg(long, requires = "server", requires = "login")]
-    server_moved: bool,
     /// Trust only server certificates issued by the certificate authorities in this PEM file. The
     /// SQLite file stores them for later syncs with this server. Default: the certificate
     /// authorities that the system trusts.
@@ -93,13 +107,6 @@ struct AccountArgs {
     device_name: Option<String>,
 }
 
-impl AccountArgs {
-    /// Returns what the account must have in common with the file's.
-    fn check(&self) -> AccountCheck {
-        if self.server_moved { AccountCheck::Login } else { AccountCheck::ServerAndLogin }
-    }
-}
-
 pub(crate) fn sync(arguments: &SyncArgs, output: Printer) -> anyhow::Result<()> {
     let replica = arguments.tracked.open()?;
     let (account, create_missing) = (&arguments.account, arguments.create_missing);
@@ -108,10 +115,11 @@ pub(crate) fn sync(arguments: &SyncArgs, output: Printer) -> anyhow::Result<()> 
         replica.capture_differences(now_ms())?;
         spinner.finish_and_clear();
     }
+    let check = arguments.server_move.check();
     if !arguments.watch {
-        return sync_and_report(replica, account, create_missing, output);
+        return sync_and_report(replica, account, check, create_missing, output);
     }
-    let server = set_up_sign_in(&replica, account, output)?;
+    let server = set_up_sign_in(&replica, account, check, output)?;
     watch::watch(WatchOptions { replica, server, create_missing, output })
 }
 
@@ -131,7 +139,7 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
     } else {
         arguments.tracked.create()?
     };
-    let result = sync_and_report(replica, account, true, output);
+    let result = sync_and_report(replica, account, AccountCheck::ServerAndLogin, true, output);
     let has_no_token = |replica: Replica| replica.token().is_ok_and(|token| token.is_none());
     if result.is_err() && arguments.tracked.open().is_ok_and(has_no_token) {
         // The file never signed in, so it contains nothing worth resuming.
@@ -143,15 +151,16 @@ pub(crate) fn clone(arguments: &CloneArgs, output: Printer) -> anyhow::Result<()
 fn sync_and_report(
     mut replica: Replica,
     account: &AccountArgs,
+    check: AccountCheck,
     create_missing: bool,
     output: Printer,
 ) -> anyhow::Result<()> {
-    let server = set_up_sign_in(&replica, account, output)?;
+    let server = set_up_sign_in(&replica, account, check, output)?;
     let report = match (sync_once(&mut replica, &server, create_missing, output), &account.login) {
         // The device was revoked, or the account was created again: with --login, the file signs in
         // again.
         (Err(Error::RejectedByServer { code: ErrorCode::InvalidToken, .. }), Some(login)) => {
-            sign_in(&replica, &server, login, account)?;
+            sign_in(&replica, &server, login, account, check)?;
             sync_once(&mut replica, &server, create_missing, output)?
         }
         (Err(error @ Error::RecoveryPhrase(RecoveryPhraseError::Required)), _) => {
@@ -193,6 +202,7 @@ fn not_in_sync(has_rejected: bool) -> CommandError {
 fn set_up_sign_in(
     replica: &Replica,
     account: &AccountArgs,
+    check: AccountCheck,
     output: Printer,
 ) -> anyhow::Result<ServerAddress> {
     let known = replica.server()?;
@@ -203,9 +213,13 @@ fn set_up_sign_in(
     };
     let is_moved = known.as_deref().is_some_and(|known| known != address);
     if let Some(login) = &account.login {
-        replica.check_account(address, login, account.check())?;
+        replica.check_account(address, login, check)?;
     }
-    let authorities = authorities_for(replica, address, account)?;
+    let authorities = match &account.ca_file {
+        Some(path) => Some(read_authorities(path)?),
+        None if is_moved => None,
+        None => replica.authorities()?,
+    };
     let roots = authorities.as_deref().map(TrustedRoots::from_pem).transpose()?;
     let server = ServerAddress { address: address.to_owned(), roots: roots.unwrap_or_default() };
     if is_moved && account.login.is_none() {
@@ -215,7 +229,7 @@ fn set_up_sign_in(
     if let Some(login) = &account.login
         && (is_moved || replica.token()?.is_none())
     {
-        sign_in(replica, &server, login, account)?;
+        sign_in(replica, &server, login, account, check)?;
         has_new_secrets = true;
     }
     let is_remembered = replica.server()?.is_some_and(|known| known == server.address);
@@ -236,20 +250,12 @@ fn follow_server(replica: &Replica, server: &ServerAddress) -> anyhow::Result<()
     Ok(replica.follow_server(&server.address, &devices)?)
 }
 
-/// Returns the given authorities, or those that the file has stored for the same server.
-fn authorities_for(
-    replica: &Replica,
-    server: &str,
-    account: &AccountArgs,
-) -> anyhow::Result<Option<String>> {
-    let Some(path) = &account.ca_file else {
-        let is_same = replica.server()?.is_some_and(|known| known == server);
-        return Ok(if is_same { replica.authorities()? } else { None });
-    };
+/// Reads a file with the certificates of authorities, and checks that it has some.
+fn read_authorities(path: &Path) -> anyhow::Result<String> {
     let name = || path.display().to_string();
     let pem = std::fs::read_to_string(path).with_context(name)?;
     TrustedRoots::from_pem(&pem).with_context(name)?;
-    Ok(Some(pem))
+    Ok(pem)
 }
 
 /// Registers the file as a device of the account.
@@ -258,13 +264,14 @@ fn sign_in(
     server: &ServerAddress,
     login: &str,
     account: &AccountArgs,
+    check: AccountCheck,
 ) -> anyhow::Result<()> {
     let address = &server.address;
     let password = account.password.read(&format!("Password for {login} on {address}: "))?;
     let name = account.device_name.clone().unwrap_or_else(|| default_name(replica.path()));
     let mut request =
         RegisterDeviceRequest { login: login.to_owned(), password: password.to_string(), name };
-    let result = replica.sign_in(&mut server.http(), address, &request, account.check());
+    let result = replica.sign_in(&mut server.http(), address, &request, check);
     request.password.zeroize();
     Ok(result?)
 }

@@ -97,6 +97,10 @@ fn code_hint(code: ErrorCode) -> Option<&'static str> {
         E::UnsentChanges => {
             "sync first, or pass --force if other devices do not need these changes"
         }
+        E::Untrusted => {
+            "if the certificate is from an authority of your own, pass the authority's certificate \
+             with --ca-file FILE"
+        }
         E::WrongKey => {
             "if the key is right, pass the cipher with --cipher; if the file is damaged, run \
              `warren recover` to save the readable data"

@@ -1,4 +1,4 @@
-//! Tests that `warren sync` mixes no accounts: a file stays with its own, wherever that moves to.
+//! Tests that a file stays with its account, also if the server moves to another address.
 
 use std::net::SocketAddr;
 
@@ -117,7 +117,7 @@ fn nothing_is_lost_if_a_new_server_takes_the_place_of_a_lost_one() {
     let copy = new_place.at("b.db");
     new_place.sign_in("clone", &copy, &new.address);
     assert_eq!(sql(&copy, "SELECT x FROM t ORDER BY id"), "edited\nlater");
-    // It is another account's server only for the same login.
+    // Another login is refused even then.
     let eve = [&accounts.as_eve(&new.address)[..], &["--server-moved"]].concat();
     warren(&eve).refused("account_differs");
 }

@@ -92,7 +92,9 @@ fn an_authority_of_ones_own_is_named_once() {
         |arguments: &[&str]| warren_trusting_nobody(&place, &[arguments, &["--json"]].concat());
     let sync = ["sync", &*file];
     let first_time = place.first_time(&server.address);
-    run(&[&sync[..], &first_time].concat()).refused("untrusted");
+    let refused = run(&[&sync[..], &first_time].concat());
+    refused.refused("untrusted");
+    assert!(refused.value()["error"]["hint"].as_str().unwrap().contains("--ca-file FILE"));
     // The named file must exist, and must be a certificate.
     let with = |authority: &str| run(&[&sync[..], &first_time, &["--ca-file", authority]].concat());
     with(&place.at("missing.pem")).refused("file_not_found");

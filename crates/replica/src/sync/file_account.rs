@@ -79,23 +79,29 @@ impl Replica {
         meta::get(&self.db, ReplicaMetaKey::Server)
     }
 
-    /// Returns an error if a sign-in to this account would be refused because the file belongs to
-    /// another one.
+    /// Checks that the file may sign in to this account, and returns the account that it belongs to
+    /// now, if there is one.
     ///
     /// # Errors
-    /// [`Error::AccountDiffers`].
-    pub fn check_account(&self, server: &str, login: &str, check: AccountCheck) -> Result<()> {
-        let Some(known) = self.account()? else { return Ok(()) };
+    /// [`Error::AccountDiffers`] if the file belongs to another account.
+    pub fn check_account(
+        &self,
+        server: &str,
+        login: &str,
+        check: AccountCheck,
+    ) -> Result<Option<FileAccount>> {
+        let Some(known) = self.account()? else { return Ok(None) };
         let is_same = match check {
             AccountCheck::ServerAndLogin => known.matches(server, login),
             AccountCheck::Login => known.has_login(login),
         };
-        if is_same { Ok(()) } else { Err(self.account_differs(known)) }
+        if is_same { Ok(Some(known)) } else { Err(self.account_differs(known)) }
     }
 
-    /// Records a new address of this file's server. `list` is what the server at that address
-    /// answered to the file's token: it must contain the file's device, whose id is not in the
-    /// request, so a program that only answers anything is not taken for the server.
+    /// Records a new address of this file's server. `list` is the answer of the server at that
+    /// address to `GET /v1/devices` with the file's token. It must contain the file's device. The
+    /// device's id is not in the request, so no program that answers every request with the same
+    /// text is taken for the server.
     ///
     /// # Errors
     /// [`Error::DeviceNotListed`] if it does not.

@@ -4,7 +4,7 @@ use protocol::{RegisterDeviceRequest, RegisterDeviceResponse};
 use rusqlite::Connection;
 
 use super::account_encryption;
-use super::file_account::{AccountCheck, FileAccount};
+use super::file_account::AccountCheck;
 use super::sync_report::SyncReport;
 use crate::error::Result;
 use crate::log::message_log;
@@ -30,8 +30,7 @@ impl Replica {
         let registered = transport.register(None, request).await?;
         self.transaction(|db| {
             // Another process may have signed in to another account in the meantime.
-            self.check_account(server, &request.login, check)?;
-            let known = FileAccount::read(db)?;
+            let known = self.check_account(server, &request.login, check)?;
             if !known.is_some_and(|known| known.matches(server, &request.login)) {
                 // The sequence numbers of another server mean nothing for this one.
                 meta::set_number(db, ReplicaMetaKey::Cursor, 0)?;

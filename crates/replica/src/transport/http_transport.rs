@@ -206,9 +206,7 @@ fn tls_error(server: &str, reason: &str) -> Error {
     };
     let reason = match reason {
         // No trusted authority signed it, or only one of the same name.
-        "UnknownIssuer" | "BadSignature" => {
-            "issued by an unknown certificate authority; pass its certificate with --ca-file FILE"
-        }
+        "UnknownIssuer" | "BadSignature" => "issued by an unknown certificate authority",
         other => other,
     };
     Error::Untrusted { reason: reason.to_owned() }

@@ -47,7 +47,10 @@ impl FromStr for ServerUrl {
 
 /// The text is not the address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a server's URL begins with http:// or https://, such as http://127.0.0.1:4600")]
+#[error(
+    "a server's URL begins with http:// or https:// and has no user name and no query, such as \
+     http://127.0.0.1:4600"
+)]
 pub struct InvalidServerUrl;
 
 #[cfg(test)]

@@ -6,14 +6,11 @@ import { WarrenError } from "../api.js";
  * one of the page's origin.
  */
 export function toServerUrl(server: string, origin: string): string {
-  const isPath = server.startsWith("/");
-  if (!isPath && !/^https?:\/\//i.test(server)) {
-    const rule = "a server's URL begins with http:// or https://";
+  const isUrlOrPath = /^(https?:\/)?\//i.test(server) && URL.canParse(server, origin);
+  const url = isUrlOrPath ? new URL(server, origin) : undefined;
+  if (url === undefined || url.username + url.password + url.search + url.hash !== "") {
+    const rule = "a server's URL begins with http:// or https:// and has no user name and no query";
     throw new WarrenError("invalid_argument", `${rule}: "${server}"`);
   }
-  try {
-    return new URL(server, origin).href.replace(/\/+$/, "");
-  } catch {
-    throw new WarrenError("invalid_argument", `not the URL of a server: "${server}"`);
-  }
+  return url.href.replace(/\/+$/, "");
 }

@@ -31,7 +31,7 @@ import { newPeerId } from "../shared/tab-messages.js";
 import { observable, type WritableObservable } from "./observable.js";
 import { unpack } from "../shared/packed-rows.js";
 import { here, workerSource } from "./worker-source.js";
-import { validateStatement, fromTag } from "./statement.js";
+import { validateStatement, fromTemplate } from "./statement.js";
 import { TabConnection } from "./tab-connection.js";
 
 /** The number of rows that {@link WarrenDatabase.deletedRows} lists if the call sets no limit. */
@@ -183,7 +183,7 @@ function database({ options, server, asks, status, live, link }: DatabaseDeps): 
       (statement) => ask("run", statement),
       (params) => ask("runMany", params),
     ),
-    live: (text, ...values) => liveQuery(live, fromTag(text, values)),
+    live: (text, ...values) => liveQuery(live, fromTemplate(text, values)),
     liveQuery: (sql, parameters = []) => liveQuery(live, validateStatement(sql, parameters)),
     transaction: (work) => transaction(asks, work),
     track: (...tables) => ask("track", { tables }),
@@ -247,7 +247,7 @@ function queries(
   };
   return {
     async sql<T extends RowOf<T>>(text: TemplateStringsArray, ...values: TemplateValue[]) {
-      return (await query<T>(fromTag(text, values))).rows;
+      return (await query<T>(fromTemplate(text, values))).rows;
     },
     async query<T extends RowOf<T>>(sql: string, parameters: readonly SqlParameter[] = []) {
       return query<T>(validateStatement(sql, parameters));

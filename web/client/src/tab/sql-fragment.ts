@@ -37,22 +37,18 @@ export function identifier(name: string): SqlFragment {
  * `` db.sql`SELECT * FROM item ${filter}` ``.
  */
 export function fragment(text: TemplateStringsArray, ...values: TemplateValue[]): SqlFragment {
-  checkTag(text);
   return joinTemplate(text, values);
-}
-
-/** Refuses a call as a function, which would make a value of the page SQL. */
-export function checkTag(text: TemplateStringsArray): void {
-  if (!Array.isArray(text) || !Array.isArray(text.raw)) {
-    throw new WarrenError("invalid_argument", "write SQL as a template: sql`…`, not sql(…)");
-  }
 }
 
 /** Joins a template: each value becomes a parameter, each list a list of parameters. */
 export function joinTemplate(
-  text: readonly string[],
+  text: TemplateStringsArray,
   values: readonly TemplateValue[],
 ): SqlFragment {
+  // A call as a function would make a value of the page SQL.
+  if (!Array.isArray(text) || !Array.isArray(text.raw)) {
+    throw new WarrenError("invalid_argument", "write SQL as a template: sql`…`, not sql(…)");
+  }
   const parameters: SqlParameter[] = [];
   const toSql = (value: TemplateValue): string => {
     if (value instanceof Fragment) {

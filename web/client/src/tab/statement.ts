@@ -5,20 +5,11 @@
  */
 import { WarrenError, type SqlParameter, type SqlValue, type TemplateValue } from "../api.js";
 import type { SqlStatement } from "../shared/rpc-methods.js";
-import { checkTag, joinTemplate } from "./sql-fragment.js";
-
-/** Returns the statement of a tagged template. */
-export function fromTag(
-  text: TemplateStringsArray,
-  values: readonly TemplateValue[],
-): SqlStatement {
-  checkTag(text);
-  return fromTemplate(text, values);
-}
+import { joinTemplate } from "./sql-fragment.js";
 
 /** Returns the statement of a template. */
 export function fromTemplate(
-  text: readonly string[],
+  text: TemplateStringsArray,
   values: readonly TemplateValue[],
 ): SqlStatement {
   const { sql, parameters } = joinTemplate(text, values);
