@@ -25,6 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sqlite-schema", &[]),
     ("engine", &["sqlite-schema", "sqlite3mc-sys"]),
     ("accounts", &["engine", "crdt"]),
+    ("mail-protocol", &[]),
     ("doctor", &["engine", "sqlite-schema", "sqlite3mc-sys"]),
     ("sync-store", &["accounts", "engine", "crdt"]),
     ("replica", &["protocol", "crdt", "sqlite-schema", "sqlite3mc-sys"]),

@@ -1,12 +1,12 @@
-//! Checks that `crdt` and `protocol` do no I/O and read no clock, so that they run in a browser and
-//! in a simulator.
+//! Checks that `crdt`, `protocol` and `mail-protocol` do no I/O and read no clock, so that they run
+//! in a browser or in a test without a network.
 
 use super::finding::TidyFinding;
 use super::rust_lexer::has_word;
 use super::source_tree::{SourceFile, SourceTree};
 
 const RULE: &str = "purity";
-const PURE_CRATES: &[&str] = &["crdt", "protocol"];
+const PURE_CRATES: &[&str] = &["crdt", "protocol", "mail-protocol"];
 
 /// Names of the outside world, with an alternative for each.
 const IMPURE: &[(&str, &str)] = &[
