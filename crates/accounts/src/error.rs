@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::limits::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN, SUB_VAULTS_COUNT_MAX};
+use crate::limits::{
+    MAIL_ADDRESSES_COUNT_MAX, PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN, SUB_VAULTS_COUNT_MAX,
+};
 
 /// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -31,6 +33,17 @@ pub enum Error {
     TooManyDevices { devices_max: u32 },
     #[error("the account has reached its sub-vault limit ({SUB_VAULTS_COUNT_MAX})")]
     TooManySubVaults,
+    #[error("the mail address is not valid: {reason}")]
+    InvalidMailAddress { reason: &'static str },
+    #[error("no account has this mail address")]
+    MailAddressNotFound,
+    #[error("another account has this mail address")]
+    MailAddressTaken,
+    /// The account has no mail vault.
+    #[error("mail is not set up for the account")]
+    MailNotSetUp,
+    #[error("the account has reached its limit of mail addresses ({MAIL_ADDRESSES_COUNT_MAX})")]
+    TooManyMailAddresses,
     #[error("the account's messages are encrypted with another key")]
     KeyMismatch,
     /// A row of the accounts file contains a value that this program never writes.

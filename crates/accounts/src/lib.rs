@@ -17,6 +17,8 @@ mod encryption_mode;
 mod error;
 mod id;
 mod limits;
+mod mail_addresses;
+mod mail_vaults;
 mod revocations;
 mod schema;
 mod sub_vaults;
@@ -31,6 +33,11 @@ pub use devices::{DeviceCredentials, DeviceRow, DeviceSession};
 pub use encryption_mode::MessageSet;
 pub use error::{Error, Result};
 pub use id::{AccountId, DeviceId, VAULTS_DIRECTORY, VaultId};
-pub use limits::{AccountLimits, DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX, SUB_VAULTS_COUNT_MAX};
+pub use limits::{
+    AccountLimits, DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX, MAIL_ADDRESSES_COUNT_MAX,
+    SUB_VAULTS_COUNT_MAX,
+};
+pub use mail_addresses::{MailAddress, MailRecipient};
+pub use mail_vaults::MailVaultRow;
 pub use revocations::{AppliedRevocations, ParsedRevocations, REVOCATIONS_FILE};
 pub use schema::{ACCOUNTS_FILE, RESTORING, check_restored, make_data_directory};

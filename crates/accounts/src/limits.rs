@@ -16,6 +16,9 @@ pub(crate) const PASSWORD_BYTES_MAX: usize = 1024;
 /// The maximum number of sub-vaults of one account.
 pub const SUB_VAULTS_COUNT_MAX: u32 = 10_000;
 
+/// The maximum number of mail addresses of one account.
+pub const MAIL_ADDRESSES_COUNT_MAX: u32 = 1_000;
+
 /// The default maximum number of devices of one account.
 pub const DEVICES_COUNT_DEFAULT: u32 = 500;
 

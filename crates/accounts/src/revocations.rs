@@ -134,13 +134,17 @@ impl Revocation {
     }
 }
 
-/// Returns the vaults of the account in whose row `column` has this value, its own first.
+/// Returns all vaults of the account in whose row `column` has this value: its own first, then its
+/// sub-vaults, and its mail vault last.
 pub(crate) fn vaults_of(db: &Connection, column: &str, value: &str) -> Result<Vec<VaultId>> {
     let mut vaults = db.prepare_cached(&format!(
         "SELECT vault_id FROM account WHERE {column} = ?1
          UNION ALL
          SELECT sub_vault.vault_id
-         FROM sub_vault JOIN account ON id = account_id WHERE account.{column} = ?1"
+         FROM sub_vault JOIN account ON id = account_id WHERE account.{column} = ?1
+         UNION ALL
+         SELECT mail_vault.vault_id
+         FROM mail_vault JOIN account ON id = account_id WHERE account.{column} = ?1"
     ))?;
     let vaults =
         vaults.query_and_then([value], |row| vault_of_column(&row.get::<_, String>(0)?))?;

@@ -89,6 +89,7 @@ codes! {
     InvalidFile: "invalid_file", None, false, "A file passed to a command does not have the format that the command reads.";
     InvalidKey: "invalid_key", None, false, "The key, key file or passphrase has the wrong length or format.";
     InvalidLogin: "invalid_login", Some(400), false, "A login has 1 to 64 letters, digits and . _ @ + -, and starts with a letter or digit.";
+    InvalidMailAddress: "invalid_mail_address", None, false, "The mail address is not valid; the message gives the reason.";
     InvalidPassword: "invalid_password", Some(400), false, "A password has 8 to 1,024 bytes.";
     InvalidQuery: "invalid_query", None, false, "The query is not valid in SQLite.";
     InvalidRecoveryPhrase: "invalid_recovery_phrase", None, false, "The words are not a valid 24-word recovery phrase.";
@@ -97,6 +98,9 @@ codes! {
     InvalidToken: "invalid_token", Some(401), false, "The token is missing, unknown or revoked, or its account no longer exists.";
     KeyCommandFailed: "key_command_failed", None, false, "The key command failed or printed no key.";
     LeaderLost: "leader_lost", None, true, "The tab that had the file open was closed during the call.";
+    MailAddressNotFound: "mail_address_not_found", None, false, "No account has this mail address.";
+    MailAddressTaken: "mail_address_taken", None, false, "Another account has this mail address.";
+    MailNotSetUp: "mail_not_set_up", None, false, "Mail is not set up for the account.";
     Malformed: "malformed", Some(400), false, "The request does not have the format that this call expects.";
     MethodNotAllowed: "method_not_allowed", Some(405), false, "The path exists but does not support this method.";
     NotADataDirectory: "not_a_data_directory", None, false, "The directory is not a Warren data directory.";
@@ -138,6 +142,7 @@ codes! {
     TimestampConflict: "timestamp_conflict", Some(409), false, "The timestamp already exists with different content: two devices share a node id, as copies of a file do.";
     TooLarge: "too_large", Some(413), false, "A limit was exceeded; the message names it.";
     TooManyAttempts: "too_many_attempts", Some(429), true, "Too many failed logins; Retry-After gives the time to wait.";
+    TooManyMailAddresses: "too_many_mail_addresses", None, false, "An account has at most 1,000 mail addresses.";
     TransactionEnded: "transaction_ended", None, false, "The transaction was rolled back before the call.";
     TransactionRequired: "transaction_required", None, false, "BEGIN, COMMIT and similar statements must go through a transaction call.";
     Unavailable: "unavailable", Some(503), true, "The server is stopping, or is recovering from a disk or database failure.";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use accounts::{
     AccountLimits, Accounts, DEVICES_COUNT_MAX, DeviceCredentials, DeviceId, DeviceToken, Error,
-    KdfCost, Login, Password, UnlockedAccount,
+    KdfCost, Login, MailAddress, Password, UnlockedAccount,
 };
 use engine::{Databases, EngineLimits};
 use rusqlite::Connection;
@@ -15,6 +15,8 @@ use tempfile::TempDir;
 mod admin_queries;
 mod devices;
 mod encryption_mode;
+mod mail_addresses;
+mod mail_vaults;
 mod passwords;
 mod revocations;
 mod secrets;
@@ -39,6 +41,17 @@ impl AccountsFixture {
 
     fn add(&self, name: &str) -> UnlockedAccount {
         self.accounts.add(&login(name), &password(name), NOW).unwrap()
+    }
+
+    /// Adds an account that has a mail vault.
+    fn add_with_mail(&self, name: &str) -> UnlockedAccount {
+        let unlocked = self.add(name);
+        self.accounts.add_mail_vault(&unlocked).unwrap();
+        unlocked
+    }
+
+    fn add_address(&self, name: &str, text: &str) -> Result<(), Error> {
+        self.accounts.add_mail_address(&login(name), &address(text))
     }
 
     fn unlock(&self, name: &str) -> UnlockedAccount {
@@ -70,19 +83,23 @@ fn open(data: &Path, kdf: KdfCost) -> (Arc<Accounts>, Databases) {
 fn an_accounts_file_of_an_older_format_is_refused_and_stays() {
     let data = TempDir::new().unwrap();
     let file = data.path().join("accounts.sqlite");
-    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 6";
+    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 7";
     Connection::open(&file).unwrap().execute_batch(older).unwrap();
     let databases = Databases::start(EngineLimits::default()).unwrap();
     let error = Accounts::open(&databases, data.path(), KDF).err().unwrap();
-    let expected = engine::Error::SchemaTooOld { found: 6, oldest: 7 };
+    let expected = engine::Error::SchemaTooOld { found: 7, oldest: 8 };
     assert!(error.to_string().contains(&expected.to_string()), "{error}");
     let version = "SELECT user_version FROM pragma_user_version";
     let found: u32 = Connection::open(&file).unwrap().query_row(version, [], |r| r.get(0)).unwrap();
-    assert_eq!(found, 6);
+    assert_eq!(found, 7);
 }
 
 fn login(name: &str) -> Login {
     Login::parse(name).unwrap()
+}
+
+fn address(text: &str) -> MailAddress {
+    MailAddress::parse(text).unwrap()
 }
 
 /// Returns the password of a fixture's account.

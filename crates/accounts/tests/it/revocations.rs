@@ -51,6 +51,9 @@ fn an_older_copy_gets_what_was_revoked_since() {
     let of_bob = fixture.register(&bob, None);
     let further = ada.sub_vault_id("budget");
     fixture.accounts.add_sub_vault(bob.account, &further).unwrap();
+    let mail = bob.mail_vault().vault;
+    fixture.accounts.add_mail_vault(&bob).unwrap();
+    fixture.add_address("bob", "bob@example.org").unwrap();
     let copy = fixture.copy();
     fixture.accounts.revoke(ada.account, &lost.device_id).unwrap();
     let [old, first, second] = ["ada's secret password", "the first new one", "the second new one"];
@@ -62,10 +65,11 @@ fn an_older_copy_gets_what_was_revoked_since() {
     let older = AccountsFixture::of_files(&copy, &fixture.list());
     assert!(!is_unknown(&older, &lost.token));
     let found = older.accounts.apply_revocations().unwrap();
-    let removed_vaults = vec![bob.vault, further];
+    let removed_vaults = vec![bob.vault, further, mail];
     // The three changes are the device, the last of the passwords, and the account.
     assert_eq!(found, AppliedRevocations { removed_vaults, ..applied(3) });
     assert!(is_unknown(&older, &lost.token) && is_unknown(&older, &of_bob.token));
+    assert_eq!(older.accounts.find_recipient("bob@example.org").unwrap(), None);
     assert!(!is_unknown(&older, &kept.token));
     let opens = [old, first, second].map(|password| older.has_password("ada", password));
     assert_eq!(opens, [false, false, true]);
