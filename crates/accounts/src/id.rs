@@ -41,8 +41,13 @@ impl VaultId {
         Self::from_bytes(&random::bytes::<16>())
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8; 16]) -> Self {
+    pub fn from_bytes(bytes: &[u8; 16]) -> Self {
         Self(hex(bytes))
+    }
+
+    pub fn to_bytes(&self) -> [u8; 16] {
+        let number = u128::from_str_radix(&self.0, 16);
+        number.expect("it has 32 hex digits").to_be_bytes()
     }
 
     pub fn as_str(&self) -> &str {
@@ -128,6 +133,7 @@ mod tests {
     fn only_its_own_text_is_an_id() {
         let vault = VaultId::generate();
         assert_eq!(vault.as_str().parse::<VaultId>().unwrap(), vault);
+        assert_eq!(VaultId::from_bytes(&vault.to_bytes()), vault);
         assert_ne!(vault, VaultId::generate());
         let device = DeviceId::generate();
         assert_eq!(device.to_string().parse::<DeviceId>().unwrap(), device);

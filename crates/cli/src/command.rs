@@ -7,8 +7,8 @@ use clap::{Command, Subcommand};
 use crate::commands::doctor::doctor_args;
 use crate::commands::{
     account, actual_budget, backup, command_reference, completions, conflicts, device, doctor,
-    erase, history, inspect, json_schema, man, recover, recovery_phrase, serve, status, storage,
-    sync, track, vacuum,
+    erase, history, inspect, json_schema, mail, man, recover, recovery_phrase, serve, status,
+    storage, sync, track, vacuum,
 };
 #[cfg(feature = "bench")]
 use crate::commands::{benchmark, tune};
@@ -25,6 +25,8 @@ pub(crate) enum CliCommand {
     ActualBudget(actual_budget::ActualBudgetCommand),
     #[command(subcommand)]
     Device(device::DeviceCommand),
+    #[command(subcommand)]
+    Mail(mail::MailCommand),
     Track(track::TrackArgs),
     Untrack(track::UntrackArgs),
     Sync(sync::SyncArgs),
@@ -86,6 +88,7 @@ impl CliCommand {
             Self::Account(command) => account::run(command, output),
             Self::ActualBudget(command) => actual_budget::run(&command, output),
             Self::Device(command) => device::run(command, output),
+            Self::Mail(command) => mail::run(&command, output),
             Self::Track(arguments) => track::track(&arguments, output),
             Self::Untrack(arguments) => track::untrack(&arguments, output),
             Self::Sync(arguments) => sync::sync(&arguments, output),

@@ -21,6 +21,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Run a server", &["serve", "account", "backup", "restore", "storage", "actual-budget"]),
+    ("Keep mail", &["mail"]),
     ("Work on any SQLite file", &["doctor", "recover", "vacuum", "tune", "bench"]),
     ("Set up the shell and scripts", &["completions", "man", "json-schema"]),
 ];

@@ -14,6 +14,7 @@ pub(crate) mod erase;
 pub(crate) mod history;
 pub(crate) mod inspect;
 pub(crate) mod json_schema;
+pub(crate) mod mail;
 pub(crate) mod man;
 #[cfg(not(feature = "bench"))]
 pub(crate) mod not_built;

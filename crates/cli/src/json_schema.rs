@@ -18,7 +18,8 @@ use utoipa::ToSchema;
 
 use crate::commands::{
     account, actual_budget, backup, command_reference, completions, conflicts, device, doctor,
-    erase, history, inspect, man, recovery_phrase, serve, status, storage, sync, track, vacuum,
+    erase, history, inspect, mail, man, recovery_phrase, serve, status, storage, sync, track,
+    vacuum,
 };
 use crate::output::ErrorOutput;
 
@@ -80,6 +81,15 @@ outputs! {
     "history" => history::HistoryOutput,
     "inspect" => inspect::InspectOutput,
     "json-schema" => JsonSchemaOutput,
+    "mail address add" => mail::address::MailAddressOutput,
+    "mail address list" => Vec<mail::address::MailAddressOutput>,
+    "mail address remove" => mail::address::MailAddressRemoveOutput,
+    "mail export" => mail::export::MailExportOutput,
+    "mail import" => mail::import::MailImportOutput,
+    "mail list" => Vec<mail::list::MailListItem>,
+    "mail mailboxes" => Vec<mail::mailboxes::MailboxListItem>,
+    "mail search" => Vec<mail::list::MailListItem>,
+    "mail show" => mail::show::MailShowOutput,
     "man" => man::ManOutput,
     "recover" => RecoverReport,
     "recovery-phrase" => recovery_phrase::RecoveryPhraseOutput<'static>,
@@ -259,11 +269,15 @@ mod tests {
         "low",
         "max",
         "median",
+        "message_number",
         "min",
         "new_key",
         "old_key",
         "pid",
         "published",
+        "uid",
+        "uid_next",
+        "uid_validity",
         "x",
     ];
     const UNITS: &[&str] = &["_bytes", "_count", "_max", "_ms", "_ratio", "_us"];

@@ -81,7 +81,7 @@ pub use open::{
 pub use stats::{DatabaseHealth, DatabaseStats, EngineTotals};
 pub use system::blocking::run_blocking;
 pub use system::clock;
-pub use system::directory::{directory_of, sync_directory};
+pub use system::directory::{create_directory, directory_of, sync_directory};
 pub use system::fs_type::fs_type;
 pub use system::scratch::{ScratchFolder, remove_temporary_files};
 pub use system::side_files::{SIDE_FILES, remove_if_there, side_file_path, wal_bytes};

@@ -50,6 +50,11 @@ pub const TARGETS: &[FuzzTarget] = &[
     FuzzTarget { name: "keys", run: stored_formats::keys, seeds: stored_formats::key_seeds },
     FuzzTarget { name: "sealed", run: stored_formats::sealed, seeds: stored_formats::sealed_seeds },
     FuzzTarget {
+        name: "deliveries",
+        run: stored_formats::deliveries,
+        seeds: stored_formats::delivery_seeds,
+    },
+    FuzzTarget {
         name: "timestamps",
         run: stored_formats::timestamps,
         seeds: stored_formats::timestamp_seeds,

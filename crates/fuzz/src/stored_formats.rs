@@ -1,5 +1,5 @@
-//! Fuzz targets for data that devices store and send each other: contents, keys, sealed contents,
-//! timestamps, phrases.
+//! Fuzz targets for data that devices and servers store: contents, keys, sealed contents, deliveries
+//! of mail, timestamps, phrases.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,7 @@ use crdt::{
     ForeignKeyDeclaration, IndexDeclaration, LargeValue, LeftOut, LeftOutKind, NodeId, SealKey,
     TableDeclaration, Timestamp, Value, sealing_key_id,
 };
+use mail_store::{ADDRESS_BYTES_MAX, MESSAGE_BYTES_MAX, MailDelivery};
 use replica::RecoveryPhrase;
 use zeroize::Zeroizing;
 
@@ -49,6 +50,15 @@ pub(crate) fn sealed(bytes: &[u8]) {
     changed[place] ^= 1;
     assert!(key.open(timestamp, &changed).is_err(), "a content with a changed byte opened");
     assert!(key.open(timestamp, &sealed[..place]).is_err(), "a content that is cut off opened");
+}
+
+/// Reads the plaintext of a delivery, which anyone with a public key can seal.
+pub(crate) fn deliveries(bytes: &[u8]) {
+    if let Ok(delivery) = MailDelivery::decode(bytes) {
+        assert!(delivery.sender.len() <= ADDRESS_BYTES_MAX);
+        assert!(delivery.recipient.len() <= ADDRESS_BYTES_MAX);
+        assert!(delivery.message.len() <= MESSAGE_BYTES_MAX);
+    }
 }
 
 pub(crate) fn timestamps(bytes: &[u8]) {
@@ -169,6 +179,14 @@ pub(crate) fn sealed_seeds() -> Vec<Vec<u8>> {
 
 fn sealed_content(key: &SealKey) -> Bytes {
     key.seal(timestamp(1, 1), b"a content", [1; 8])
+}
+
+pub(crate) fn delivery_seeds() -> Vec<Vec<u8>> {
+    let addresses = [0, 0, 0, 0, 0, 0, 0, 1, 1, b'a', 1, b'b'];
+    // Both frames are from RFC 8878: a block as it is, and a run without the size of the content.
+    let plain = b"\x05\x28\xB5\x2F\xFD\x20\x05\x29\0\0hello";
+    let run = b"\xE8\x07\x28\xB5\x2F\xFD\0\x38\x43\x1F\0a";
+    [&plain[..], run].map(|message| [&addresses[..], message].concat()).into()
 }
 
 pub(crate) fn timestamp_seeds() -> Vec<Vec<u8>> {

@@ -49,7 +49,8 @@ macro_rules! targets {
     };
 }
 targets! {
-    contents: "contents", keys: "keys", sealed: "sealed", timestamps: "timestamps",
+    contents: "contents", keys: "keys", sealed: "sealed", deliveries: "deliveries",
+    timestamps: "timestamps",
     phrases: "phrases", protobuf: "protobuf", json: "json", pages: "pages", events: "events",
     messages: "messages", answers: "answers", sync_requests: "actual-sync",
     tries: "actual-tries", records: "actual-records", archives: "actual-archives",
@@ -60,4 +61,8 @@ targets! {
 fn seeds_reach_what_they_are_for() {
     let changes = (fuzz::target("contents").unwrap().seeds)();
     assert!(changes.iter().all(|content| crdt::Change::decode(content).is_ok()));
+    let deliveries = (fuzz::target("deliveries").unwrap().seeds)();
+    let messages =
+        deliveries.iter().map(|plaintext| mail_store::MailDelivery::decode(plaintext).unwrap());
+    assert_eq!(messages.map(|delivery| delivery.message.len()).collect::<Vec<_>>(), [5, 1_000]);
 }

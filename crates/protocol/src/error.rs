@@ -90,6 +90,7 @@ codes! {
     InvalidKey: "invalid_key", None, false, "The key, key file or passphrase has the wrong length or format.";
     InvalidLogin: "invalid_login", Some(400), false, "A login has 1 to 64 letters, digits and . _ @ + -, and starts with a letter or digit.";
     InvalidMailAddress: "invalid_mail_address", None, false, "The mail address is not valid; the message gives the reason.";
+    InvalidMailboxName: "invalid_mailbox_name", None, false, "A mailbox cannot have this name; the message gives the reason.";
     InvalidPassword: "invalid_password", Some(400), false, "A password has 8 to 1,024 bytes.";
     InvalidQuery: "invalid_query", None, false, "The query is not valid in SQLite.";
     InvalidRecoveryPhrase: "invalid_recovery_phrase", None, false, "The words are not a valid 24-word recovery phrase.";
@@ -101,7 +102,9 @@ codes! {
     MailAddressNotFound: "mail_address_not_found", None, false, "No account has this mail address.";
     MailAddressTaken: "mail_address_taken", None, false, "Another account has this mail address.";
     MailNotSetUp: "mail_not_set_up", None, false, "Mail is not set up for the account.";
+    MailboxNotFound: "mailbox_not_found", None, false, "The account has no mailbox with this name.";
     Malformed: "malformed", Some(400), false, "The request does not have the format that this call expects.";
+    MessageNotFound: "message_not_found", None, false, "The mailbox has no message with this UID.";
     MethodNotAllowed: "method_not_allowed", Some(405), false, "The path exists but does not support this method.";
     NotADataDirectory: "not_a_data_directory", None, false, "The directory is not a Warren data directory.";
     NotADatabase: "not_a_database", None, false, "The file is not a SQLite database, or it is encrypted and no key was given.";

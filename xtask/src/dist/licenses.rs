@@ -24,9 +24,19 @@ const NPM_PACKAGES: &[&str] = &["@actual-app/web"];
 /// The upper-case starts of the names of license files.
 const FILE_NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
 
+/// The folder of license files according to the REUSE specification, version 3.3.
+const REUSE_FOLDER: &str = "LICENSES";
+
 /// Packages without a license file. The text is in their repositories.
-const WITHOUT_TEXT: &[&str] =
-    &["@actual-app/web", "alloc-stdlib", "bitcoin_hashes", "maud", "maud_macros", "rsqlite-vfs"];
+const WITHOUT_TEXT: &[&str] = &[
+    "@actual-app/web",
+    "alloc-stdlib",
+    "bitcoin_hashes",
+    "hashify",
+    "maud",
+    "maud_macros",
+    "rsqlite-vfs",
+];
 
 const INTRODUCTION: &str = "\
 Warren contains the packages below, and the Rust standard library (MIT OR Apache-2.0). The list \
@@ -124,7 +134,9 @@ fn license_files(folder: &Path) -> Result<Vec<PathBuf>> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
         if path.is_dir() {
             files.extend(license_files(&path)?);
-        } else if FILE_NAMES.iter().any(|start| name.starts_with(start)) {
+        } else if folder.ends_with(REUSE_FOLDER)
+            || FILE_NAMES.iter().any(|start| name.starts_with(start))
+        {
             files.push(path);
         }
     }

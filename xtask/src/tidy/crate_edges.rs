@@ -28,6 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("mail-protocol", &[]),
     ("doctor", &["engine", "sqlite-schema", "sqlite3mc-sys"]),
     ("sync-store", &["accounts", "engine", "crdt"]),
+    ("mail-store", &["accounts", "engine"]),
     ("replica", &["protocol", "crdt", "sqlite-schema", "sqlite3mc-sys"]),
     ("replica-wasm", &["replica", "protocol", "sqlite3mc-sys"]),
     ("server", &["sync-store", "accounts", "engine", "protocol", "crdt"]),
@@ -56,6 +57,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "actual",
             "bench",
             "doctor",
+            "mail-store",
             "server",
             "replica",
             "sync-store",
@@ -68,7 +70,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     // Only tests use this crate.
-    ("fuzz", &["actual", "doctor", "engine", "replica", "protocol", "crdt"]),
+    ("fuzz", &["actual", "doctor", "engine", "mail-store", "replica", "protocol", "crdt"]),
     ("xtask", &[]),
 ];
 

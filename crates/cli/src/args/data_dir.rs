@@ -7,6 +7,7 @@ use accounts::{Accounts, KdfCost, Login, Password, UnlockedAccount, VaultId};
 use anyhow::Context;
 use clap::Args;
 use engine::{Databases, EngineLimits};
+use mail_store::MailVault;
 use protocol::ErrorCode;
 use sync_store::{DataDirLock, PostgresDatabase, VaultFiles, Vaults};
 use tokio::runtime::{Handle, Runtime};
@@ -95,6 +96,7 @@ pub(crate) struct DataDir {
     /// The vaults that are files, even if `vaults` is in PostgreSQL.
     pub(crate) files: VaultFiles,
     pub(crate) path: PathBuf,
+    databases: Arc<Databases>,
     runtime: Runtime,
 }
 
@@ -117,11 +119,11 @@ impl DataDir {
         let databases = Arc::new(Databases::start(EngineLimits::default())?);
         let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
         let runtime = Runtime::new()?;
-        let files = VaultFiles::new(databases, data.clone());
+        let files = VaultFiles::new(Arc::clone(&databases), data.clone());
         let postgres =
             url.map(|url| runtime.block_on(PostgresDatabase::connect(&url))).transpose()?;
         let vaults = postgres.map_or_else(|| Vaults::Files(files.clone()), Vaults::Postgres);
-        Ok(Self { accounts, vaults, files, path: data.clone(), runtime })
+        Ok(Self { accounts, vaults, files, path: data.clone(), databases, runtime })
     }
 
     /// Unlocks an account with its password.
@@ -137,6 +139,15 @@ impl DataDir {
         Ok(self.accounts.unlock(&login, &password)?)
     }
 
+    /// Opens the account's mail vault, and creates it if it is missing.
+    pub(crate) fn open_mail(&self, unlocked: &UnlockedAccount) -> anyhow::Result<MailVault> {
+        self.accounts.add_mail_vault(unlocked)?;
+        let recorded = self.accounts.mail_vault(unlocked.account)?;
+        let restores_count = recorded.ok_or(accounts::Error::MailNotSetUp)?.restores_count;
+        let mail = unlocked.mail_vault();
+        Ok(MailVault::open(&self.databases, &self.path, &mail, restores_count)?)
+    }
+
     /// Returns the account's sub-vaults, which are not open yet.
     pub(crate) fn sub_vaults(
         &self,
@@ -144,6 +155,13 @@ impl DataDir {
     ) -> anyhow::Result<Vec<UnlockedAccount>> {
         let children = self.accounts.sub_vaults(unlocked.account)?;
         Ok(children.iter().map(|vault| unlocked.sub_vault(vault)).collect())
+    }
+
+    /// Removes a vault, wherever it is. A mail vault is a file even if other vaults are in
+    /// PostgreSQL.
+    pub(crate) fn remove_vault(&self, vault: &VaultId) -> anyhow::Result<()> {
+        self.wait(self.vaults.remove(vault))?;
+        Ok(self.wait(Vaults::Files(self.files.clone()).remove(vault))?)
     }
 
     /// Returns the path of a vault's file; an error if the vaults are in PostgreSQL.

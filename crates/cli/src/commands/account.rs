@@ -115,7 +115,7 @@ pub(crate) struct AccountRemoveOutput {
     login: String,
     /// The id of the account's vault.
     vault_id: String,
-    /// The ids of the account's sub-vaults.
+    /// The ids of the account's sub-vaults and of its mail vault.
     sub_vault_ids: Vec<String>,
 }
 
@@ -183,7 +183,7 @@ fn remove(arguments: &AccountRemoveArgs, output: Printer) -> anyhow::Result<()> 
     let data_dir = DataDir::open(&arguments.place)?;
     let vaults = data_dir.accounts.remove(&login)?;
     for vault in &vaults {
-        data_dir.wait(data_dir.vaults.remove(vault))?;
+        data_dir.remove_vault(vault)?;
     }
     let count = vaults.len() as u64 - 1;
     let sub_vaults = counted(count, "sub-vault", "sub-vaults");

@@ -46,6 +46,9 @@ fn code_of_cause(cause: &(dyn StdError + 'static)) -> Option<ErrorCode> {
     if let Some(error) = cause.downcast_ref::<sync_store::Error>() {
         return store_code(error);
     }
+    if let Some(error) = cause.downcast_ref::<mail_store::Error>() {
+        return mail_code(error);
+    }
     if let Some(error) = cause.downcast_ref::<server::Error>() {
         return server_code(error);
     }
@@ -164,6 +167,24 @@ fn store_code(error: &sync_store::Error) -> Option<ErrorCode> {
         E::PostgresSchema(_) => ErrorCode::StorageSchemaMismatch,
         E::Engine(error) => return engine_code(error),
         E::Accounts(error) => return accounts_code(error),
+        E::Io { .. } => return None,
+        _ => ErrorCode::Internal,
+    })
+}
+
+fn mail_code(error: &mail_store::Error) -> Option<ErrorCode> {
+    use mail_store::Error as E;
+    Some(match error {
+        E::MailboxNotFound { .. } => ErrorCode::MailboxNotFound,
+        E::InvalidMailboxName { .. } => ErrorCode::InvalidMailboxName,
+        E::MessageTooLarge { .. } | E::AddressTooLong => ErrorCode::TooLarge,
+        E::WrongKey => ErrorCode::WrongKey,
+        E::UnknownVersion { .. } => ErrorCode::FormatTooNew,
+        E::TooManyMailboxes | E::TooManyKeywords | E::UidsUsedUp { .. } => ErrorCode::QuotaExceeded,
+        E::NotAMaildir { .. } | E::NotAnMbox { .. } => ErrorCode::InvalidFile,
+        E::NotEmpty { .. } => ErrorCode::FileExists,
+        E::Damaged { .. } => ErrorCode::CorruptDatabase,
+        E::Engine(error) => return engine_code(error),
         E::Io { .. } => return None,
         _ => ErrorCode::Internal,
     })

@@ -57,7 +57,7 @@ fn what_the_documents_say_to_type_is_understood() {
     for path in documents() {
         for words in typed(&fs::read_to_string(&path).unwrap()) {
             let owned: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let command = (1..=owned.len().min(2)).rev().find_map(|length| {
+            let command = (1..=owned.len().min(3)).rev().find_map(|length| {
                 known.get_key_value(&owned[..length]).map(|(_, options)| options)
             });
             let Some(options) = command else {

@@ -12,6 +12,7 @@ use std::path::Path;
 use self::code_block::CodeBlock;
 use self::walkthrough::Walkthrough;
 use crate::fixture::PASSWORD;
+use crate::mail::mbox_message;
 use crate::processes::ServeProcess;
 
 /// The address of the server in the pages.
@@ -114,6 +115,14 @@ fn the_guide_to_the_tools_does_what_it_says() {
     let place = empty();
     prepared::files_to_examine(&place);
     place.run(prepared::EXAMINED, include_str!("../../../../docs/guide/tools.md"));
+}
+
+#[test]
+fn the_guide_to_mail_does_what_it_says() {
+    let place = empty();
+    let archive: String = (0..3).map(mbox_message).collect();
+    fs::write(place.at("archive.mbox"), archive.replace("The secret", "The milk")).unwrap();
+    place.run("", include_str!("../../../../docs/guide/mail.md"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::fixture::{SyncFixture, devices};
+use crate::mail::mbox_message;
 use crate::output_schema::{command, fault};
 use crate::processes::{json, sql, warren};
 
@@ -96,6 +97,7 @@ fn every_command_prints_what_its_schema_says() {
     run(&["restore", &place.at("backup"), "--data", &place.at("restored")]);
     server.stop();
     with_budgets(&recorder, &place, &eves);
+    with_mail(&recorder, &place, &eves);
     run(&["storage", "schema"]);
     run(&["serve", "--print-config"]);
     run(&["settings"]);
@@ -124,6 +126,23 @@ fn with_budgets(recorder: &CommandRecorder, place: &SyncFixture, password: &str)
     let login = ["--login", "ada", "--data", &place.data, "--password-file", password];
     let listed = recorder.run(&[&["actual-budget", "list"], &login[..]].concat());
     assert_eq!(listed, json!([]));
+}
+
+/// Imports a message with an attachment and a message that is empty.
+fn with_mail(recorder: &CommandRecorder, place: &SyncFixture, password: &str) {
+    let mbox = place.write("a.mbox", &format!("{}From b\n", mbox_message(1)));
+    let login = ["--login", "ada", "--data", &place.data, "--password-file", password];
+    let run = |command: &[&str]| recorder.run(&[command, &login].concat());
+    run(&["mail", "address", "add", "ada@example.org"]);
+    recorder.run(&["mail", "address", "list", "--data", &place.data]);
+    recorder.run(&["mail", "address", "remove", "ada@example.org", "--data", &place.data]);
+    assert_eq!(run(&["mail", "import", "mbox", &mbox])["stored_count"], 2);
+    run(&["mail", "mailboxes"]);
+    assert_eq!(run(&["mail", "list"]).as_array().unwrap().len(), 2);
+    run(&["mail", "show", "1"]);
+    run(&["mail", "show", "2"]);
+    assert_eq!(run(&["mail", "search", "secret 1"]).as_array().unwrap().len(), 1);
+    run(&["mail", "export", "maildir", &place.at("maildir")]);
 }
 
 #[test]

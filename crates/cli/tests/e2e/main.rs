@@ -39,6 +39,7 @@ mod kill_server;
 mod lab;
 mod live;
 mod lost_edits;
+mod mail;
 mod manuals;
 mod memory;
 mod one_code;

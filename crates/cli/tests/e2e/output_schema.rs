@@ -46,13 +46,14 @@ pub(crate) fn fault(arguments: &[&str], value: &Value) -> Option<String> {
     Some(faults)
 }
 
-/// Returns the command's name, of one word or two.
+/// Returns the command's name, of one to three words.
 pub(crate) fn command(arguments: &[&str]) -> String {
     let words: Vec<&str> =
-        arguments.iter().copied().take_while(|word| !word.starts_with('-')).take(2).collect();
-    let has_subcommands = ["account", "actual-budget", "bench", "device", "storage"];
+        arguments.iter().copied().take_while(|word| !word.starts_with('-')).take(3).collect();
+    let has_subcommands = ["account", "actual-budget", "bench", "device", "mail", "storage"];
     match &words[..] {
-        [first, second] if has_subcommands.contains(first) => format!("{first} {second}"),
+        ["mail", "address", third] => format!("mail address {third}"),
+        [first, second, ..] if has_subcommands.contains(first) => format!("{first} {second}"),
         [first, ..] => (*first).to_owned(),
         [] => panic!("no command in {arguments:?}"),
     }

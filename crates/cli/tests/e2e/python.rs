@@ -16,7 +16,7 @@ const INTEROP: &str = include_str!("../../../../tests/apsw_interop.py");
 
 /// Runs `tests/apsw_interop.py` on a file; the key is passed by standard input.
 #[track_caller]
-fn apsw(action: &str, file: &Path, cipher: Cipher, key: &DatabaseKey) -> CommandOutput {
+pub(crate) fn apsw(action: &str, file: &Path, cipher: Cipher, key: &DatabaseKey) -> CommandOutput {
     let hex = hex(key.as_bytes());
     let mut command = Command::new(python());
     command.args(["-c", INTEROP, action, file.to_str().unwrap(), cipher.name()]);

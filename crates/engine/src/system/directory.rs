@@ -1,6 +1,7 @@
-//! Finds and flushes the directory of a file.
+//! Finds, creates and flushes the directory of a file.
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::error::{Result, io};
@@ -17,4 +18,18 @@ pub fn directory_of(path: &Path) -> &Path {
 /// loss.
 pub fn sync_directory(directory: &Path) -> Result<()> {
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(io(directory))
+}
+
+/// Creates a directory and its parents, and flushes the directories that contain them. Does not
+/// fail if it exists.
+pub fn create_directory(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = directory_of(path);
+    create_directory(parent)?;
+    match fs::create_dir(path) {
+        Err(source) if source.kind() != ErrorKind::AlreadyExists => Err(io(path)(source)),
+        _ => sync_directory(parent),
+    }
 }

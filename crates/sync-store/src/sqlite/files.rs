@@ -7,15 +7,14 @@
 //! # Not here
 //! - Which vaults are open, and for how long → `engine::Databases`.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accounts::{UnlockedAccount, VaultId};
 use engine::{
     DamagePolicy, Database, DatabaseKey, DatabaseOptions, Databases, FileEncryption, SIDE_FILES,
-    directory_of, quarantine_path, remove_if_there, run_blocking, side_file_path, sync_directory,
+    create_directory, directory_of, quarantine_path, remove_if_there, run_blocking, side_file_path,
+    sync_directory,
 };
 
 use crate::error::{Error, Result};
@@ -75,7 +74,7 @@ impl VaultFiles {
         path: &Path,
         key: impl FnOnce() -> Result<DatabaseKey, E>,
     ) -> Result<Arc<Database>, E> {
-        create_directory(directory_of(path))?;
+        create_directory(directory_of(path)).map_err(Error::from)?;
         let mut refused = None;
         let options = || match key() {
             Ok(key) => DatabaseOptions {
@@ -120,20 +119,5 @@ impl VaultFiles {
             remove_if_there(&side_file_path(path, suffix))?;
         }
         Ok(sync_directory(directory_of(path))?)
-    }
-}
-
-/// Creates a directory and its parents, and makes sure that their names are on the disk.
-fn create_directory(path: &Path) -> Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    let parent = directory_of(path);
-    create_directory(parent)?;
-    match fs::create_dir(path) {
-        Err(source) if source.kind() != ErrorKind::AlreadyExists => {
-            Err(Error::Io { path: path.to_owned(), source })
-        }
-        _ => Ok(sync_directory(parent)?),
     }
 }

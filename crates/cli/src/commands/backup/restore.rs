@@ -111,15 +111,18 @@ fn copy_files(
     Ok(())
 }
 
-/// Applies the revocation list of a data directory to its accounts.
+/// Applies the revocation list of a data directory to its accounts, and records in them that the
+/// mail vaults were restored.
 fn apply(data: &Path) -> anyhow::Result<AppliedRevocations> {
     let databases = Databases::start(EngineLimits::default())?;
     let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
     let applied = accounts.apply_revocations();
+    let recorded = accounts.record_mail_restore();
     databases.shutdown();
     let applied = applied?;
     let message = || format!("{}: the accounts file is damaged", data.display());
     ensure!(applied.unknown_count == 0, corrupt(message()));
+    recorded?;
     Ok(applied)
 }
 

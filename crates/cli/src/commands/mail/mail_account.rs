@@ -1,0 +1,69 @@
+//! Defines the arguments for the account that owns the mail, and opens its vault.
+
+use accounts::UnlockedAccount;
+use clap::{Args, ValueEnum};
+use mail_store::{MailVault, Mailbox};
+
+use crate::args::data_dir::{DataDir, DataDirArgs};
+use crate::args::password::PasswordSource;
+
+/// A format in which other programs store mail.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum MailFormat {
+    /// A folder with a file for each message.
+    Maildir,
+    /// A file with all messages of a mailbox.
+    Mbox,
+}
+
+/// The account that owns the mail, in the data directory.
+#[derive(Args)]
+pub(super) struct MailAccountArgs {
+    /// Account that owns the mail. Prompts for its password.
+    #[arg(long)]
+    pub(super) login: String,
+    #[command(flatten)]
+    pub(super) password: PasswordSource,
+    #[command(flatten)]
+    pub(super) data: DataDirArgs,
+}
+
+/// A vault with the data directory that it is in.
+pub(super) struct OpenMail {
+    pub(super) vault: MailVault,
+    /// Keeps the vault's threads running.
+    _data_dir: DataDir,
+}
+
+impl MailAccountArgs {
+    /// Opens the mail of an account for which mail was set up.
+    pub(super) fn open(&self) -> anyhow::Result<OpenMail> {
+        let (data_dir, unlocked) = self.unlock()?;
+        let is_set_up = data_dir.accounts.mail_vault(unlocked.account)?.is_some();
+        anyhow::ensure!(is_set_up, accounts::Error::MailNotSetUp);
+        open(data_dir, &unlocked)
+    }
+
+    /// Opens the mail of an account, and sets it up if it is not.
+    pub(super) fn open_or_create(&self) -> anyhow::Result<OpenMail> {
+        let (data_dir, unlocked) = self.unlock()?;
+        open(data_dir, &unlocked)
+    }
+
+    fn unlock(&self) -> anyhow::Result<(DataDir, UnlockedAccount)> {
+        let data_dir = DataDir::open_accounts_only(&self.data)?;
+        let unlocked = data_dir.unlock(&self.login, &self.password)?;
+        Ok((data_dir, unlocked))
+    }
+}
+
+fn open(data_dir: DataDir, unlocked: &UnlockedAccount) -> anyhow::Result<OpenMail> {
+    Ok(OpenMail { vault: data_dir.open_mail(unlocked)?, _data_dir: data_dir })
+}
+
+/// Returns the mailbox with this path.
+pub(super) fn find_mailbox(vault: &MailVault, path: &str) -> anyhow::Result<Mailbox> {
+    let id = vault.find_mailbox(path)?;
+    let found = vault.mailboxes()?.into_iter().find(|mailbox| mailbox.id == id);
+    Ok(found.ok_or_else(|| mail_store::Error::MailboxNotFound { path: path.to_owned() })?)
+}
