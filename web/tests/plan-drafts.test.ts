@@ -6,7 +6,14 @@ import { test } from "node:test";
 import type { Locator } from "playwright-core";
 import { bed } from "./harness.js";
 import { eventually, expect } from "./plan/expect.js";
-import { openPlan, REFUSED, signedUp, type PlanScreen } from "./plan/screen.js";
+import {
+  openPlan,
+  planOn,
+  prependToWorker,
+  REFUSED,
+  signedUp,
+  type PlanScreen,
+} from "./plan/screen.js";
 
 const here = bed();
 
@@ -101,4 +108,51 @@ test("an item that is deleted while somebody types comes back with the text", as
   await expect(two.item("Of dana")).toBeVisible();
   await one.item("Of dana").getByRole("button").click();
   await noteIs(one, "typed by one");
+});
+
+/**
+ * Makes a worker hold its answers from the deletion of a draft on, until the page sends "release".
+ */
+const HELD_ANSWERS = `
+  const test = new BroadcastChannel("test");
+  const post = self.postMessage.bind(self);
+  let held;
+  addEventListener("message", ({ data }) => {
+    if (held !== undefined || !JSON.stringify(data).includes("DELETE FROM draft")) return;
+    held = [];
+    self.postMessage = (...message) => void held.push(message);
+    test.postMessage("held");
+  });
+  test.onmessage = () => {
+    self.postMessage = post;
+    for (const message of held.splice(0)) post(...message);
+  };
+`;
+
+test("text that is being written is not stored as a draft again", async () => {
+  const device = await here.device();
+  await prependToWorker(device, HELD_ANSWERS);
+  const plan = await openPlan(device);
+  const { page } = plan;
+  await plan.add("An item");
+  await plan.openItem("An item");
+  const isHeld = page.evaluate(
+    () => new Promise((held) => (new BroadcastChannel("test").onmessage = held)).then(() => true),
+  );
+  await page.getByRole("button", { name: "Close item" }).hover();
+  await note(plan).fill("typed");
+  await page.mouse.down();
+  await isHeld;
+  // This timer fires after the one that stores typed text, which is set earlier and is shorter.
+  await page.evaluate(() => new Promise((fired) => setTimeout(fired, 400)));
+  await page.mouse.up();
+  await page.evaluate(() => new BroadcastChannel("test").postMessage("release"));
+  await plan.item("An item").getByRole("button").click();
+  await page.getByTestId("item-panel").getByRole("button", { name: "Delete" }).click();
+  await expect(plan.items).toHaveCount(0);
+  await page.reload();
+  const again = await planOn(page);
+  await again.openSettings();
+  await page.getByRole("button", { name: "Recently deleted" }).click();
+  await expect(page.getByTestId("deleted-row")).toHaveText("An item");
 });

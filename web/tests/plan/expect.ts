@@ -18,19 +18,33 @@ export interface PageExpectations {
 }
 
 export function expect(locator: Locator): PageExpectations {
+  const first = locator.first();
+  const holds = (check: Promise<void>): Promise<void> =>
+    check.catch(async (error: unknown) => {
+      throw new Error(`${String(error)}\nThe page shows:\n${await pageText(locator)}`);
+    });
   return {
     toHaveText: (text, withinMs) =>
-      eventually(async () => {
-        const present = ((await locator.first().textContent({ timeout: 1000 })) ?? "").trim();
-        const holds = typeof text === "string" ? present.includes(text) : text.test(present);
-        assert.ok(holds, `${JSON.stringify(present)} is not ${String(text)}`);
-      }, withinMs),
-    toBeDisabled: () => eventually(async () => assert.ok(await locator.isDisabled())),
-    toBeVisible: (withinMs) => locator.first().waitFor({ timeout: withinMs ?? HOLD_MS_MAX }),
+      holds(
+        eventually(async () => {
+          const present = ((await first.textContent({ timeout: 1000 })) ?? "").trim();
+          const fits = typeof text === "string" ? present.includes(text) : text.test(present);
+          assert.ok(fits, `${JSON.stringify(present)} is not ${String(text)}`);
+        }, withinMs),
+      ),
+    toBeDisabled: () => holds(eventually(async () => assert.ok(await locator.isDisabled()))),
+    toBeVisible: (withinMs) => holds(first.waitFor({ timeout: withinMs ?? HOLD_MS_MAX })),
     toBeGone: (withinMs) =>
-      locator.first().waitFor({ state: "detached", timeout: withinMs ?? HOLD_MS_MAX }),
-    toHaveCount: (count) => eventually(async () => assert.equal(await locator.count(), count)),
+      holds(first.waitFor({ state: "detached", timeout: withinMs ?? HOLD_MS_MAX })),
+    toHaveCount: (count) =>
+      holds(eventually(async () => assert.equal(await locator.count(), count))),
   };
+}
+
+/** Returns the text of the whole page, for the error of a failed assertion. */
+function pageText(locator: Locator): Promise<string> {
+  const text = locator.page().locator("body").innerText({ timeout: 1000 });
+  return text.catch((error: unknown) => `(cannot be read: ${String(error)})`);
 }
 
 /** Repeats `claim` until it does not throw; after the time limit, throws its last error. */

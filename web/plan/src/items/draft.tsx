@@ -114,15 +114,22 @@ function useDraft(
   const write = (typed: ItemDraft): void => {
     written.current = draft;
     void save(app, item, field, typed).then((isDone) => {
-      if (!isDone) written.current = undefined;
-      // Text typed since then is a draft on top of the written text.
-      else setDraft((now) => (now === draft ? undefined : now && { ...now, seen: typed.text }));
+      if (isDone) {
+        // Text typed since then is a draft on top of the written text.
+        setDraft((now) => (now === draft ? undefined : now && { ...now, seen: typed.text }));
+      } else {
+        written.current = undefined;
+        keep();
+      }
     });
   };
   const latest = useLatest({ app, item, draft, kept });
   const keep = (): void => {
     const now = latest.current;
     if (now.draft === now.kept) return;
+    // Text that is being written will be deleted from the drafts. Stored again after that, it would
+    // stay there, and the next tab would restore a deleted item with it.
+    if (now.draft !== undefined && now.draft === written.current) return;
     keepDraft(app.db, item.id, field, now.draft).then(
       () => setKept(now.draft),
       // If this fails, so does the writing, which reports the error.
