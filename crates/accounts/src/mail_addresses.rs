@@ -41,6 +41,8 @@ pub struct MailRecipient {
     pub account: AccountId,
     /// The account's mail vault.
     pub vault: VaultId,
+    /// The key to which deliveries for it are sealed.
+    pub public_key: Vec<u8>,
 }
 
 impl MailAddress {
@@ -166,12 +168,12 @@ impl Accounts {
 /// Returns the account that has exactly this address.
 fn recipient(db: &Connection, address: &MailAddress) -> Result<Option<MailRecipient>> {
     let mut statement = db.prepare_cached(
-        "SELECT account_id, vault_id FROM mail_address JOIN mail_vault USING (account_id)
+        "SELECT account_id, vault_id, public_key FROM mail_address JOIN mail_vault USING (account_id)
          WHERE address = ?1",
     )?;
     let mut rows = statement.query_and_then([address.as_str()], |row| {
         let (account, vault) = (AccountId(row.get(0)?), row.get::<_, String>(1)?);
-        Ok(MailRecipient { account, vault: vault_of_column(&vault)? })
+        Ok(MailRecipient { account, vault: vault_of_column(&vault)?, public_key: row.get(2)? })
     })?;
     rows.next().transpose()
 }

@@ -13,7 +13,7 @@
 //! # Not here
 //! - Addresses → `mail_addresses.rs`. The tables in a mail vault → the crate that opens it.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use crate::accounts::{Accounts, UnlockedAccount};
 use crate::error::{Error, Result};
@@ -29,6 +29,8 @@ pub struct MailVaultRow {
     pub vault: VaultId,
     /// The number of restores since the mail vault was recorded.
     pub restores_count: u64,
+    /// The key to which deliveries for the mail vault are sealed.
+    pub public_key: Vec<u8>,
 }
 
 impl UnlockedAccount {
@@ -41,20 +43,23 @@ impl UnlockedAccount {
 }
 
 impl Accounts {
-    /// Records the account's mail vault before it is created. Does not fail if it is recorded
-    /// already. `unlocked` is access to the account's own vault.
+    /// Records the account's mail vault before it is created. If it is recorded already, only its
+    /// public key is replaced. `unlocked` is access to the account's own vault.
     ///
     /// Returns [`Error::NotFound`] if the account was removed in the meantime.
-    pub fn add_mail_vault(&self, unlocked: &UnlockedAccount) -> Result<()> {
+    pub fn record_mail_vault(&self, unlocked: &UnlockedAccount, public_key: &[u8]) -> Result<()> {
         let (account, vault) = (unlocked.account, unlocked.mail_vault().vault);
+        let public_key = public_key.to_vec();
         schema::write(&self.database, move |db| {
             let sql = "SELECT 1 FROM account WHERE id = ?1";
             if !db.prepare_cached(sql)?.exists([account.0])? {
                 return Err(Error::NotFound);
             }
-            let sql = "INSERT INTO mail_vault (account_id, vault_id) VALUES (?1, ?2)
-                       ON CONFLICT (account_id) DO NOTHING";
-            db.prepare_cached(sql)?.execute(params![account.0, vault.as_str()])?;
+            let sql = "INSERT INTO mail_vault (account_id, vault_id, public_key)
+                       VALUES (?1, ?2, ?3)
+                       ON CONFLICT (account_id) DO UPDATE SET public_key = excluded.public_key";
+            let columns = params![account.0, vault.as_str(), public_key];
+            db.prepare_cached(sql)?.execute(columns)?;
             Ok(())
         })
     }
@@ -62,15 +67,17 @@ impl Accounts {
     /// Returns the record of the account's mail vault, or `None` if it has none.
     pub fn mail_vault(&self, account: AccountId) -> Result<Option<MailVaultRow>> {
         self.database.read(|db| {
-            let sql = "SELECT vault_id, restores_count FROM mail_vault WHERE account_id = ?1";
+            let sql = "SELECT vault_id, restores_count, public_key FROM mail_vault
+                       WHERE account_id = ?1";
             let mut statement = db.prepare_cached(sql)?;
-            let row = statement.query_row([account.0], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
-            });
-            let row = row.optional()?.map(|(vault, restores_count)| {
-                Ok(MailVaultRow { vault: vault_of_column(&vault)?, restores_count })
-            });
-            row.transpose()
+            let mut rows = statement.query_and_then([account.0], |row| {
+                Ok(MailVaultRow {
+                    vault: vault_of_column(&row.get::<_, String>(0)?)?,
+                    restores_count: row.get::<_, i64>(1)?.cast_unsigned(),
+                    public_key: row.get(2)?,
+                })
+            })?;
+            rows.next().transpose()
         })
     }
 

@@ -30,7 +30,7 @@ pub const RESTORING: &str = "restoring";
 
 const MIGRATIONS: &[Migration] = &[TABLES];
 
-/// The first released version. The unreleased versions 1 to 7 had other names, and are refused.
+/// The first released version. The unreleased versions 1 to 8 had other names, and are refused.
 ///
 /// `account`:
 /// - `wrap_number` counts the wraps of the account's password, from 0 (`revocations.rs`).
@@ -40,7 +40,7 @@ const MIGRATIONS: &[Migration] = &[TABLES];
 /// - `e2ee_vault_id` is the sub-vault with the e2ee set (`encryption_mode.rs`).
 /// - A limit of NULL means the server's default.
 const TABLES: Migration = Migration {
-    version: 8,
+    version: 9,
     sql: "
         CREATE TABLE account (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -82,7 +82,8 @@ const TABLES: Migration = Migration {
         CREATE TABLE mail_vault (
             account_id INTEGER PRIMARY KEY REFERENCES account ON DELETE CASCADE,
             vault_id TEXT NOT NULL UNIQUE,
-            restores_count INTEGER NOT NULL DEFAULT 0
+            restores_count INTEGER NOT NULL DEFAULT 0,
+            public_key BLOB NOT NULL
         ) STRICT;
         CREATE TABLE mail_address (
             address TEXT PRIMARY KEY NOT NULL,

@@ -39,7 +39,7 @@ fn for_each_message(
         let Some(last) = uids.last() else { return Ok(()) };
         after = *last;
         for uid in uids {
-            let Some(message) = vault.read(mailbox, uid)? else { continue };
+            let Some(message) = vault.message(mailbox, uid)? else { continue };
             write(&message)?;
             report.messages_count += 1;
             report.bytes += message.bytes.len() as u64;

@@ -18,6 +18,7 @@
 mod content;
 mod error;
 mod export;
+mod filing;
 mod header_fields;
 mod import;
 mod leb128;
@@ -36,6 +37,7 @@ mod spool;
 
 pub use error::{Error, Result};
 pub use export::{MailExportReport, export_maildir, export_mbox};
+pub use filing::FilingReport;
 pub use header_fields::HeaderFields;
 pub use import::{MailImportReport, RefusedMessage, import_maildir, import_mbox};
 pub use limits::{ADDRESS_BYTES_MAX, MESSAGE_BYTES_MAX};

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use accounts::UnlockedAccount;
+use accounts::{UnlockedAccount, VaultId};
 use engine::{
     DamagePolicy, Database, DatabaseOptions, Databases, Durability, FileEncryption, Transaction,
     clock, create_directory, directory_of,
@@ -18,11 +18,14 @@ use crate::mailboxes::{self, Mailbox, MailboxId};
 use crate::messages::{self, MailboxEntry, NewMessage, StoredMessage};
 use crate::prepared_message::PreparedMessage;
 use crate::schema::MIGRATIONS;
+use crate::sealed_delivery::keys::{MailPublicKey, MailSecretKey};
 
 /// An open mail vault. Several processes may have the same one open. All calls block.
 pub struct MailVault {
+    id: VaultId,
     database: Arc<Database>,
     digest_key: DigestKey,
+    delivery_key: MailSecretKey,
 }
 
 impl MailVault {
@@ -44,7 +47,12 @@ impl MailVault {
             ..DatabaseOptions::new(FileEncryption::Key { key: unlocked.key.clone(), cipher: None })
         };
         let database = databases.open(&path, options)?;
-        let vault = Self { database, digest_key: DigestKey::derive(&unlocked.key) };
+        let vault = Self {
+            id: unlocked.vault.clone(),
+            database,
+            digest_key: DigestKey::derive(&unlocked.key),
+            delivery_key: MailSecretKey::derive(&unlocked.key),
+        };
         if vault.database.read(mailboxes::restores_count)? < restores_count {
             vault.write(move |db| mailboxes::record_restores(db, restores_count))?;
         }
@@ -95,7 +103,7 @@ impl MailVault {
     }
 
     /// Returns a whole message, or `None` if the mailbox has no message with this UID.
-    pub fn read(&self, mailbox: MailboxId, uid: u32) -> Result<Option<StoredMessage>> {
+    pub fn message(&self, mailbox: MailboxId, uid: u32) -> Result<Option<StoredMessage>> {
         self.database.read(|db| messages::read(db, mailbox, uid))
     }
 
@@ -104,7 +112,28 @@ impl MailVault {
         self.database.read(|db| messages::is_imported(db, item))
     }
 
-    fn write<T: Send + 'static>(
+    /// Returns the key to which deliveries for this vault are sealed.
+    pub fn public_key(&self) -> MailPublicKey {
+        self.delivery_key.public_key()
+    }
+
+    /// Returns the vault's id, under which its deliveries wait.
+    pub fn id(&self) -> &VaultId {
+        &self.id
+    }
+
+    pub(crate) fn delivery_key(&self) -> &MailSecretKey {
+        &self.delivery_key
+    }
+
+    pub(crate) fn read<T>(
+        &self,
+        transaction: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.database.read(transaction)
+    }
+
+    pub(crate) fn write<T: Send + 'static>(
         &self,
         transaction: impl Fn(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {

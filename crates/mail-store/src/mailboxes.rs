@@ -101,28 +101,37 @@ pub(crate) fn restores_count(db: &Transaction<'_>) -> Result<u64> {
     Ok(count.cast_unsigned())
 }
 
-/// Gives every mailbox a new UIDVALIDITY if the vault knows of fewer restores than these. UIDs that
-/// were given after the backup can then be given again.
+/// Gives every mailbox a new UIDVALIDITY if the vault knows of fewer restores than these.
 pub(crate) fn record_restores(db: &Transaction<'_>, restored_count: u64) -> Result<()> {
+    static RECORD: StaticStatement =
+        StaticStatement::new("UPDATE mail_state SET restores_count = ?1");
+    if restores_count(db)? < restored_count {
+        renew_uid_validities(db, 0)?;
+        db.statement(&RECORD)?.execute([restored_count.cast_signed()])?;
+    }
+    Ok(())
+}
+
+/// Gives every mailbox a new UIDVALIDITY, because the file is older than what was done with it:
+/// UIDs that were given since can then be given again. The new modseq is higher than
+/// `known_modseq`.
+pub(crate) fn renew_uid_validities(db: &Transaction<'_>, known_modseq: i64) -> Result<()> {
     static IDS: StaticStatement =
         StaticStatement::new("SELECT id FROM mailbox WHERE id <> 0 ORDER BY id");
     static NUMBERS: StaticStatement = StaticStatement::new(
-        "UPDATE mail_state SET modseq = modseq + 1, restores_count = ?1,
+        "UPDATE mail_state SET modseq = max(modseq, ?1) + 1,
              uid_validity = max(uid_validity, unixepoch()) + ?2
          RETURNING modseq, uid_validity - ?2 + 1",
     );
     static RENEW: StaticStatement =
         StaticStatement::new("UPDATE mailbox SET uid_validity = ?2, modseq = ?3 WHERE id = ?1");
-    if restores_count(db)? >= restored_count {
-        return Ok(());
-    }
     let mut statement = db.statement(&IDS)?;
     let ids = statement.query_map([], |row| row.get(0))?;
     let ids: Vec<i64> = ids.collect::<rusqlite::Result<_>>()?;
     let count = i64::try_from(ids.len()).unwrap_or(i64::MAX);
     let (modseq, first): (i64, i64) = db
         .statement(&NUMBERS)?
-        .query_row((restored_count.cast_signed(), count), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .query_row((known_modseq, count), |row| Ok((row.get(0)?, row.get(1)?)))?;
     for (id, uid_validity) in ids.into_iter().zip(first..) {
         let uid_validity = uid_validity_column(uid_validity, id)?;
         db.statement(&RENEW)?.execute((id, uid_validity, modseq))?;

@@ -88,7 +88,7 @@ pub fn search(
             let addresses = [fields.from(), fields.to(), fields.cc()];
             let is_found = fields.subject().is_some_and(contains)
                 || addresses.iter().flatten().any(|field| contains(field))
-                || vault.read(mailbox, entry.uid)?.is_some_and(|message| {
+                || vault.message(mailbox, entry.uid)?.is_some_and(|message| {
                     let mut leaves = message.leaves();
                     leaves.any(|(part, header)| {
                         message.decode(part, &header).is_some_and(|text| contains(&text))

@@ -71,10 +71,20 @@ pub(crate) fn store(
             new.push(message);
         }
     }
+    store_new(db, mailbox, &new, now_ms)
+}
+
+/// Stores messages in a mailbox. Returns how many there are.
+pub(crate) fn store_new(
+    db: &Transaction<'_>,
+    mailbox: MailboxId,
+    new: &[&NewMessage],
+    now_ms: u64,
+) -> Result<u32> {
     let Some(count) = u32::try_from(new.len()).ok().filter(|count| *count > 0) else {
         return Ok(0);
     };
-    let numbers = take_numbers(db, mailbox, &new, count)?;
+    let numbers = take_numbers(db, mailbox, new, count)?;
     for ((message, uid), id) in new.iter().zip(numbers.first_uid..).zip(numbers.first_message..) {
         insert_message(db, id, message)?;
         insert_entry(db, (mailbox, uid, id), message, numbers.modseq, now_ms)?;

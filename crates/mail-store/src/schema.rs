@@ -14,6 +14,9 @@ use engine::Migration;
 /// SQLite's `application_id` of a mail vault: "WARM".
 pub const MAIL_APPLICATION_ID: u32 = 0x5741_524D;
 
+/// The id of the mailbox INBOX.
+pub(crate) const INBOX_ID: i64 = 1;
+
 /// The id of the row of `mailbox` that is the parent of the mailboxes at the top.
 pub(crate) const ROOT_ID: i64 = 0;
 
@@ -31,9 +34,10 @@ const TABLES: Migration = Migration {
             uid_validity INTEGER NOT NULL,
             last_message_id INTEGER NOT NULL,
             filed_seq INTEGER NOT NULL,
+            spool_id BLOB,
             restores_count INTEGER NOT NULL
         ) STRICT;
-        INSERT INTO mail_state VALUES (1, 1, unixepoch() + 5, 0, 0, 0);
+        INSERT INTO mail_state VALUES (1, 1, unixepoch() + 5, 0, 0, NULL, 0);
         CREATE TABLE mailbox (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             parent_id INTEGER NOT NULL REFERENCES mailbox (id),

@@ -58,6 +58,11 @@ static RECORD_FILED: StaticStatement = StaticStatement::new(
      SET seq = max(seq, excluded.seq), modseq = max(modseq, excluded.modseq)",
 );
 
+/// Numbers that are given later are higher than those that were filed, even if this file is an
+/// old copy and the clock was ahead.
+static RAISE_LAST: StaticStatement =
+    StaticStatement::new("UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'delivery'");
+
 static FILED: StaticStatement =
     StaticStatement::new("SELECT seq, modseq FROM filed WHERE vault_id = ?1");
 
@@ -78,9 +83,13 @@ static DELETE_VAULT: [StaticStatement; 3] = [
     StaticStatement::new("DELETE FROM filed WHERE vault_id = ?1"),
 ];
 
+static ID: StaticStatement = StaticStatement::new("SELECT spool_id FROM spool_state");
+
 /// The mail spool of a data directory. It may be shared between threads.
 pub struct MailSpool {
     database: Arc<Database>,
+    /// The random id of the file. Numbers of deliveries have a meaning only together with it.
+    id: [u8; 16],
 }
 
 /// A delivery in the spool.
@@ -103,7 +112,14 @@ pub struct FiledMark {
 impl MailSpool {
     /// Opens the spool of a data directory, which must exist, and creates it if it is missing.
     pub fn open(databases: &Databases, data: &Path) -> Result<Self> {
-        Ok(Self { database: schema::open(databases, data)? })
+        let database = schema::open(databases, data)?;
+        let id = database
+            .read::<_, Error>(|db| Ok(db.statement(&ID)?.query_row([], |row| row.get(0))?))?;
+        Ok(Self { database, id })
+    }
+
+    pub(crate) fn id(&self) -> [u8; 16] {
+        self.id
     }
 
     /// Stores a sealed delivery for a vault, and returns its `seq` once it is on the disk. `now_ms`
@@ -163,6 +179,7 @@ impl MailSpool {
         self.database.write(Durability::Os, move |db| {
             db.statement(&DELETE_FILED)?.execute((vault, filed_seq))?;
             db.statement(&RECORD_FILED)?.execute((vault, filed_seq, modseq))?;
+            db.statement(&RAISE_LAST)?.execute([filed_seq])?;
             Ok(())
         })
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use accounts::{Accounts, Login, Password};
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use engine::clock;
+use engine::{Databases, clock};
 use sync_store::Vaults;
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -56,6 +56,11 @@ pub struct GatewayServices(pub(crate) Arc<AppState>);
 impl GatewayServices {
     pub fn accounts(&self) -> &Accounts {
         &self.0.accounts
+    }
+
+    /// Returns the open databases, so that other servers in the process share them.
+    pub fn databases(&self) -> &Databases {
+        &self.0.databases
     }
 
     pub fn vaults(&self) -> &Vaults {

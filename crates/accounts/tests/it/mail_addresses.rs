@@ -14,6 +14,7 @@ impl AccountsFixture {
     /// Asserts that mail for an address goes to this account, or is refused.
     fn check_recipient(&self, text: &str, expected: Option<&UnlockedAccount>) {
         let expected = expected.map(|unlocked| MailRecipient {
+            public_key: MAIL_KEY.to_vec(),
             account: unlocked.account,
             vault: unlocked.mail_vault().vault,
         });
@@ -31,7 +32,7 @@ fn an_address_needs_an_account_with_a_mail_vault() {
     assert!(matches!(without_vault, Err(Error::MailNotSetUp)), "{without_vault:?}");
     fixture.check_recipient("ada@example.org", None);
 
-    fixture.accounts.add_mail_vault(&ada).unwrap();
+    fixture.accounts.record_mail_vault(&ada, MAIL_KEY).unwrap();
     fixture.add_address("ada", "ada@example.org").unwrap();
     fixture.check_recipient("ada@example.org", Some(&ada));
 }

@@ -32,6 +32,9 @@ struct AccountsFixture {
     data: TempDir,
 }
 
+/// Bytes instead of a public key: this crate only stores them.
+const MAIL_KEY: &[u8] = b"a public key";
+
 impl AccountsFixture {
     fn new() -> Self {
         let data = TempDir::new().unwrap();
@@ -46,7 +49,7 @@ impl AccountsFixture {
     /// Adds an account that has a mail vault.
     fn add_with_mail(&self, name: &str) -> UnlockedAccount {
         let unlocked = self.add(name);
-        self.accounts.add_mail_vault(&unlocked).unwrap();
+        self.accounts.record_mail_vault(&unlocked, MAIL_KEY).unwrap();
         unlocked
     }
 
@@ -83,15 +86,15 @@ fn open(data: &Path, kdf: KdfCost) -> (Arc<Accounts>, Databases) {
 fn an_accounts_file_of_an_older_format_is_refused_and_stays() {
     let data = TempDir::new().unwrap();
     let file = data.path().join("accounts.sqlite");
-    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 7";
+    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 8";
     Connection::open(&file).unwrap().execute_batch(older).unwrap();
     let databases = Databases::start(EngineLimits::default()).unwrap();
     let error = Accounts::open(&databases, data.path(), KDF).err().unwrap();
-    let expected = engine::Error::SchemaTooOld { found: 7, oldest: 8 };
+    let expected = engine::Error::SchemaTooOld { found: 8, oldest: 9 };
     assert!(error.to_string().contains(&expected.to_string()), "{error}");
     let version = "SELECT user_version FROM pragma_user_version";
     let found: u32 = Connection::open(&file).unwrap().query_row(version, [], |r| r.get(0)).unwrap();
-    assert_eq!(found, 7);
+    assert_eq!(found, 8);
 }
 
 fn login(name: &str) -> Login {

@@ -52,7 +52,7 @@ fn an_older_copy_gets_what_was_revoked_since() {
     let further = ada.sub_vault_id("budget");
     fixture.accounts.add_sub_vault(bob.account, &further).unwrap();
     let mail = bob.mail_vault().vault;
-    fixture.accounts.add_mail_vault(&bob).unwrap();
+    fixture.accounts.record_mail_vault(&bob, MAIL_KEY).unwrap();
     fixture.add_address("bob", "bob@example.org").unwrap();
     let copy = fixture.copy();
     fixture.accounts.revoke(ada.account, &lost.device_id).unwrap();

@@ -7,7 +7,7 @@ use accounts::{Accounts, KdfCost, Login, Password, UnlockedAccount, VaultId};
 use anyhow::Context;
 use clap::Args;
 use engine::{Databases, EngineLimits};
-use mail_store::MailVault;
+use mail_store::{MailSecretKey, MailSpool, MailVault, SPOOL_FILE};
 use protocol::ErrorCode;
 use sync_store::{DataDirLock, PostgresDatabase, VaultFiles, Vaults};
 use tokio::runtime::{Handle, Runtime};
@@ -141,11 +141,27 @@ impl DataDir {
 
     /// Opens the account's mail vault, and creates it if it is missing.
     pub(crate) fn open_mail(&self, unlocked: &UnlockedAccount) -> anyhow::Result<MailVault> {
-        self.accounts.add_mail_vault(unlocked)?;
         let recorded = self.accounts.mail_vault(unlocked.account)?;
-        let restores_count = recorded.ok_or(accounts::Error::MailNotSetUp)?.restores_count;
+        let restores_count = recorded.as_ref().map_or(0, |row| row.restores_count);
         let mail = unlocked.mail_vault();
+        let public_key = MailSecretKey::derive(&mail.key).public_key().to_bytes();
+        if recorded.as_ref().is_none_or(|row| row.public_key != public_key) {
+            if recorded.is_some() {
+                tracing::error!(
+                    "the accounts file has another public key for the mail of {}; mail that was \
+                     sealed to it cannot be read, and its own key was stored again",
+                    unlocked.login
+                );
+            }
+            // The vault's record comes first, so that its file is removed with the account.
+            self.accounts.record_mail_vault(unlocked, &public_key)?;
+        }
         Ok(MailVault::open(&self.databases, &self.path, &mail, restores_count)?)
+    }
+
+    /// Opens the mail spool.
+    pub(crate) fn open_spool(&self) -> anyhow::Result<MailSpool> {
+        Ok(MailSpool::open(&self.databases, &self.path)?)
     }
 
     /// Returns the account's sub-vaults, which are not open yet.
@@ -160,7 +176,12 @@ impl DataDir {
     /// Removes a vault, wherever it is. A mail vault is a file even if other vaults are in
     /// PostgreSQL.
     pub(crate) fn remove_vault(&self, vault: &VaultId) -> anyhow::Result<()> {
-        self.wait(self.vaults.remove(vault))?;
+        if self.path.join(SPOOL_FILE).exists() {
+            self.wait(self.open_spool()?.remove_vault(vault))?;
+        }
+        if matches!(self.vaults, Vaults::Postgres(_)) {
+            self.wait(self.vaults.remove(vault))?;
+        }
         Ok(self.wait(Vaults::Files(self.files.clone()).remove(vault))?)
     }
 

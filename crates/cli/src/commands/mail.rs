@@ -9,6 +9,7 @@ pub(crate) mod list;
 mod mail_account;
 pub(crate) mod mailboxes;
 pub(crate) mod show;
+pub(crate) mod spool;
 
 use clap::Subcommand;
 
@@ -25,6 +26,8 @@ pub(crate) enum MailCommand {
     Show(show::MailShowArgs),
     Search(list::MailSearchArgs),
     Export(export::MailExportArgs),
+    #[command(subcommand)]
+    Spool(spool::MailSpoolCommand),
 }
 
 pub(crate) fn run(command: &MailCommand, output: Printer) -> anyhow::Result<()> {
@@ -36,5 +39,6 @@ pub(crate) fn run(command: &MailCommand, output: Printer) -> anyhow::Result<()> 
         MailCommand::Show(arguments) => show::run(arguments, output),
         MailCommand::Search(arguments) => list::search(arguments, output),
         MailCommand::Export(arguments) => export::run(arguments, output),
+        MailCommand::Spool(command) => spool::run(command, output),
     }
 }

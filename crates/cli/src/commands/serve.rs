@@ -3,6 +3,7 @@
 mod actual_gateway;
 pub(crate) mod file_descriptors;
 mod log;
+mod mail_listener;
 mod permissions;
 mod serve_args;
 pub(crate) mod serve_output;
@@ -33,8 +34,8 @@ pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result
     for file in arguments.files_with_secrets() {
         permissions::warn_of_readers(file);
     }
-    let data_dir = arguments.data.display().to_string();
-    let (config, actual) = build_config(arguments)?;
+    let data = arguments.data.clone();
+    let (config, actual, mail) = build_config(arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
@@ -42,13 +43,19 @@ pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result
         let mut server = SyncServer::bind(config).await?;
         let address = format!("{}://{}", server.scheme(), server.address());
         let actual_budget_address = actual.add_to(&mut server)?;
+        let mail = mail.bind(&server, &data).await?;
+        let lmtp_address = mail.as_ref().map(|mail| mail.address().to_string());
+        let data_dir = data.display().to_string();
         output.line(format_args!(
             "Warren is running at {address} (data directory: {data_dir}). Press Ctrl-C to stop."
         ));
         if let Some(actual) = &actual_budget_address {
             output.line(format_args!("Actual Budget apps can sync with {actual}."));
         }
-        let start = ServerStart { address, actual_budget_address, data_dir };
+        if let Some(lmtp) = &lmtp_address {
+            output.line(format_args!("Mail is received by LMTP at {lmtp}."));
+        }
+        let start = ServerStart { address, actual_budget_address, lmtp_address, data_dir };
         output.json(&ServeOutput::Start(start))?;
         let shutdown = async move {
             tokio::select! {
@@ -57,18 +64,26 @@ pub(crate) fn run(layered: &LayeredServeArgs, output: Printer) -> anyhow::Result
             }
             tracing::info!("stopping: finishing open requests");
         };
+        // Mail ends first: the server closes the databases when it ends.
+        let shutdown = async {
+            match mail {
+                Some(mail) => mail.run(shutdown).await,
+                None => shutdown.await,
+            }
+        };
         Ok(server.run(shutdown).await?)
     })
 }
 
 fn build_config(
     arguments: ServeArgs,
-) -> anyhow::Result<(Config, actual_gateway::ActualGatewayArgs)> {
+) -> anyhow::Result<(Config, actual_gateway::ActualGatewayArgs, mail_listener::MailListenerArgs)> {
     let defaults = Config::default();
     let connections_max = file_descriptors::connections_that_fit(
         arguments.connections_max,
         defaults.connections_max,
         defaults.databases.open_count_max,
+        arguments.mail.connections_max(),
     )?;
     let DefaultLimitArgs { messages, bytes, devices } = arguments.limits;
     let scrub_time = Duration::from_hours(24 * u64::from(arguments.scrub_days));
@@ -104,7 +119,7 @@ fn build_config(
         repair_gateway_state: ::actual::repair_gateway_state,
         ..defaults
     };
-    Ok((config, arguments.actual_budget))
+    Ok((config, arguments.actual_budget, arguments.mail))
 }
 
 fn admin_token(file: &Path) -> anyhow::Result<AdminToken> {

@@ -49,6 +49,9 @@ fn code_of_cause(cause: &(dyn StdError + 'static)) -> Option<ErrorCode> {
     if let Some(error) = cause.downcast_ref::<mail_store::Error>() {
         return mail_code(error);
     }
+    if let Some(error) = cause.downcast_ref::<mail_server::Error>() {
+        return mail_server_code(error);
+    }
     if let Some(error) = cause.downcast_ref::<server::Error>() {
         return server_code(error);
     }
@@ -188,6 +191,18 @@ fn mail_code(error: &mail_store::Error) -> Option<ErrorCode> {
         E::Io { .. } => return None,
         _ => ErrorCode::Internal,
     })
+}
+
+fn mail_server_code(error: &mail_server::Error) -> Option<ErrorCode> {
+    use mail_server::Error as E;
+    match error {
+        // The inner error is the next cause.
+        E::Listen { .. } => None,
+        E::Accounts(error) => accounts_code(error),
+        E::Store(error) => mail_code(error),
+        E::Engine(error) => engine_code(error),
+        _ => Some(ErrorCode::Internal),
+    }
 }
 
 fn server_code(error: &server::Error) -> Option<ErrorCode> {

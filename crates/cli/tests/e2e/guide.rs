@@ -28,13 +28,14 @@ const PROGRAMS: [&str; 9] =
     ["warren", "make", "cargo", "npm", "npx", "sqlite3", "python", "echo", "WARREN_"];
 
 /// Commands of the guides that no walkthrough runs, and why.
-const NOT_RUN: [(&str, &str); 6] = [
+const NOT_RUN: [(&str, &str); 7] = [
     ("cargo xtask web", "`make test` builds the web files in this way"),
     ("cargo xtask dist", "`cargo xtask ci dist` creates the archive with the binary of the tests"),
     ("npm create vite@latest", "the tests of the bundlers create the app from the guide's code"),
     ("npm install /path/to/warren/", "the tests of the browser client install the archive"),
     ("npm run dev", "the tests of the bundlers start the app"),
     ("WARREN_ALLOW_ORIGIN=http://localhost:5173 make run", "it builds Warren again"),
+    ("warren serve --lmtp 127.0.0.1:2400", "the tests of the delivery start it at a free port"),
 ];
 
 /// A page with a server that has its data in `./data`.

@@ -28,6 +28,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("bench sync", "bench.rs"),
     ("bench tps", "bench.rs"),
     ("bench vacuum", "bench.rs"),
+    ("mail spool remove", "mail_delivery.rs"),
     ("storage migrate", "postgres.rs"),
 ];
 
@@ -130,7 +131,7 @@ fn with_budgets(recorder: &CommandRecorder, place: &SyncFixture, password: &str)
 
 /// Imports a message with an attachment and a message that is empty.
 fn with_mail(recorder: &CommandRecorder, place: &SyncFixture, password: &str) {
-    let mbox = place.write("a.mbox", &format!("{}From b\n", mbox_message(1)));
+    let mbox = place.write("a.mbox", &format!("{}From b\n", mbox_message(6)));
     let login = ["--login", "ada", "--data", &place.data, "--password-file", password];
     let run = |command: &[&str]| recorder.run(&[command, &login].concat());
     run(&["mail", "address", "add", "ada@example.org"]);
@@ -141,8 +142,9 @@ fn with_mail(recorder: &CommandRecorder, place: &SyncFixture, password: &str) {
     assert_eq!(run(&["mail", "list"]).as_array().unwrap().len(), 2);
     run(&["mail", "show", "1"]);
     run(&["mail", "show", "2"]);
-    assert_eq!(run(&["mail", "search", "secret 1"]).as_array().unwrap().len(), 1);
+    assert_eq!(run(&["mail", "search", "secret 6"]).as_array().unwrap().len(), 1);
     run(&["mail", "export", "maildir", &place.at("maildir")]);
+    recorder.run(&["mail", "spool", "list", "--data", &place.data]);
 }
 
 #[test]

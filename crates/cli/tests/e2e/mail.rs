@@ -14,18 +14,27 @@ use crate::processes::{CommandOutput, start, warren};
 use crate::python::apsw;
 use crate::random::SplitMixRng;
 
-/// Returns a message as an mbox contains it: with an attachment, and lines that are quoted there.
+/// Returns a message as an mbox contains it, with lines that are quoted there. Those with a 6 at
+/// the end of their number have an attachment.
 pub(crate) fn mbox_message(number: u64) -> String {
     let second = number % 60;
-    let attachment = format!("secret{:026}", number % 7).repeat(520);
+    let attachment = if number % 10 == 6 {
+        let secret = format!("secret{:026}", number % 7).repeat(520);
+        format!(
+            "--next\n\
+             Content-Type: image/png\nContent-Disposition: attachment; filename=\"x.png\"\n\n\
+             {secret}\n"
+        )
+    } else {
+        String::new()
+    };
     format!(
         "From MAILER-DAEMON Sun Nov 29 04:00:{second:02} 2026\n\
          From: =?utf-8?q?Bob_L=C3=B6w?= <bob@example.com>\nTo: ada@example.org\n\
          Date: Sun, 29 Nov 2026 05:00:{second:02} +0100\nSubject: A secret {number}\nStatus: RO\n\
          MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=next\n\n--next\n\n\
-         The secret {number} is here.\n>From now on you know it.\n>>From the start.\n--next\n\
-         Content-Type: image/png\nContent-Disposition: attachment; filename=\"x.png\"\n\n\
-         {attachment}\n--next--\n\n"
+         The secret {number} is here.\n>From now on you know it.\n>>From the start.\n\
+         {attachment}--next--\n\n"
     )
 }
 
@@ -33,12 +42,12 @@ pub(crate) fn mbox_message(number: u64) -> String {
 const KILLS_COUNT: u32 = 8;
 
 /// Ada's account with mail.
-struct MailFixture(SyncFixture);
+pub(crate) struct MailFixture(pub(crate) SyncFixture);
 
 impl MailFixture {
     /// Runs `warren mail …` with ada's password.
     #[track_caller]
-    fn run(&self, command: &[&str]) -> Value {
+    pub(crate) fn run(&self, command: &[&str]) -> Value {
         self.0.operator(&with_login(command))
     }
 
@@ -52,7 +61,7 @@ impl MailFixture {
         warren(&self.arguments(command))
     }
 
-    fn start(&self, command: &[&str]) -> Child {
+    pub(crate) fn start(&self, command: &[&str]) -> Child {
         start(&self.arguments(command))
     }
 
@@ -69,7 +78,7 @@ impl MailFixture {
     }
 
     #[track_caller]
-    fn mailbox(&self, path: &str) -> Value {
+    pub(crate) fn mailbox(&self, path: &str) -> Value {
         let mailboxes = self.run(&["mailboxes"]);
         let is_it = |mailbox: &&Value| mailbox["mailbox"] == path;
         mailboxes.as_array().unwrap().iter().find(is_it).unwrap().clone()
@@ -181,7 +190,7 @@ fn a_maildir_keeps_its_mailboxes_flags_and_dates() {
 #[test]
 fn an_import_that_is_killed_continues_without_loss_or_repetition() {
     let mail = MailFixture(SyncFixture::new());
-    let mbox = mail.mbox("a.mbox", 3_000);
+    let mbox = mail.mbox("a.mbox", 10_000);
     let vault = mail.0.unlock(PASSWORD).mail_vault().vault.path(Path::new(&mail.0.data));
     let wal = vault.with_extension("sqlite-wal");
     let written = || {
@@ -203,9 +212,9 @@ fn an_import_that_is_killed_continues_without_loss_or_repetition() {
     assert!(kills_count > 0, "every import had ended");
     mail.run(&["import", "mbox", &mbox]);
     let report = mail.run(&["import", "mbox", &mbox]);
-    assert_eq!((&report["stored_count"], &report["known_count"]), (&json!(0), &json!(3_000)));
+    assert_eq!((&report["stored_count"], &report["known_count"]), (&json!(0), &json!(10_000)));
     let inbox = mail.mailbox("INBOX");
-    assert_eq!((&inbox["messages_count"], &inbox["uid_next"]), (&json!(3_000), &json!(3_001)));
+    assert_eq!((&inbox["messages_count"], &inbox["uid_next"]), (&json!(10_000), &json!(10_001)));
     let exported = mail.0.at("b.mbox");
     mail.run(&["export", "mbox", &exported]);
     assert!(fs::read(&exported).unwrap() == fs::read(&mbox).unwrap());

@@ -40,6 +40,7 @@ mod lab;
 mod live;
 mod lost_edits;
 mod mail;
+mod mail_delivery;
 mod manuals;
 mod memory;
 mod one_code;

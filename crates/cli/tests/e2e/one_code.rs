@@ -84,6 +84,8 @@ const OF_DATA: &[CommandWords] = &[
     "mail list --login ada --data DATA --password-file PASSWORD",
     "mail mailboxes --login ada --data DATA --password-file PASSWORD",
     "mail search text --login ada --data DATA --password-file PASSWORD",
+    "mail spool list --data DATA",
+    "mail spool remove 1 --yes --data DATA",
     "mail show 1 --login ada --data DATA --password-file PASSWORD",
     "restore DATA --data OUT",
     "storage migrate ada --to sqlite --postgres postgres://0 --data DATA --password-file PASSWORD",

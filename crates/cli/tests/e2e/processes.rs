@@ -193,6 +193,8 @@ pub(crate) struct ServeProcess {
     pub(crate) address: String,
     /// The URL of the gateway for Actual's apps, if it is enabled.
     pub(crate) actual: Option<String>,
+    /// The address for mail, if the server receives it.
+    pub(crate) lmtp: Option<String>,
 }
 
 impl ServeProcess {
@@ -209,7 +211,8 @@ impl ServeProcess {
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"));
         output_schema::check(&["serve", "--json"], &line);
         let text = |member: &str| said[member].as_str().map(str::to_owned);
-        Self { child, address: text("address").unwrap(), actual: text("actual_budget_address") }
+        let (actual, lmtp) = (text("actual_budget_address"), text("lmtp_address"));
+        Self { child, address: text("address").unwrap(), actual, lmtp }
     }
 
     /// Takes over a server that was started without `--json`, so that its log is for people.
@@ -218,7 +221,7 @@ impl ServeProcess {
         let rest = line.strip_prefix("Warren is running at ");
         let address = rest.and_then(|rest| rest.split(' ').next());
         let address = address.unwrap_or_else(|| panic!("{line:?}")).to_owned();
-        Self { child, address, actual: None }
+        Self { child, address, actual: None, lmtp: None }
     }
 
     /// Returns the host and the port, `127.0.0.1:…`.

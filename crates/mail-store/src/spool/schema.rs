@@ -15,6 +15,11 @@ pub const SPOOL_FILE: &str = "spool.sqlite";
 const TABLES: Migration = Migration {
     version: 1,
     sql: "
+        CREATE TABLE spool_state (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            spool_id BLOB NOT NULL
+        ) STRICT;
+        INSERT INTO spool_state VALUES (1, randomblob(16));
         CREATE TABLE delivery (
             seq INTEGER PRIMARY KEY AUTOINCREMENT,
             vault_id BLOB NOT NULL,

@@ -103,7 +103,7 @@ impl VaultFixture {
     fn messages(&self, path: &str) -> Vec<StoredMessage> {
         let mailbox = self.vault.find_mailbox(path).unwrap();
         let uids = self.vault.uids(mailbox, 0, u32::MAX).unwrap();
-        uids.iter().map(|uid| self.vault.read(mailbox, *uid).unwrap().unwrap()).collect()
+        uids.iter().map(|uid| self.vault.message(mailbox, *uid).unwrap().unwrap()).collect()
     }
 
     /// Returns the messages of a mailbox as texts.

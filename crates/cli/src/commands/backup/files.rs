@@ -9,6 +9,7 @@ use std::{fs, io};
 use accounts::{ACCOUNTS_FILE, VAULTS_DIRECTORY};
 use anyhow::{Context, ensure};
 use engine::{FileEncryption, ReadOnlyMode};
+use mail_store::SPOOL_FILE;
 use protocol::ErrorCode;
 
 use super::manifest::corrupt;
@@ -38,11 +39,13 @@ pub(crate) fn write_new(path: &Path, mut content: impl Read) -> anyhow::Result<(
     write().with_context(|| path.display().to_string())
 }
 
-/// Lists the databases of a data directory, by their paths in it. The accounts file is last: each
-/// account in its copy had a vault when the vaults were copied, or gets a new one when a device
-/// connects.
+/// Lists the databases of a data directory, by their paths in it. The spool is first: a delivery
+/// that is filed during the backup is then in the copy of the spool or in that of its vault, or in
+/// both, but never in neither. The accounts file is last: each account in its copy had a vault when
+/// the vaults were copied, or gets a new one when a device connects.
 pub(crate) fn names(data: &Path) -> anyhow::Result<Vec<String>> {
-    let mut names = Vec::new();
+    let has_spool = data.join(SPOOL_FILE).is_file();
+    let mut names: Vec<String> = has_spool.then(|| SPOOL_FILE.to_owned()).into_iter().collect();
     let vaults = data.join(VAULTS_DIRECTORY);
     let folders = if vaults.is_dir() { entries(&vaults)? } else { Vec::new() };
     for folder in folders {

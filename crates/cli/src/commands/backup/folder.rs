@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use accounts::{ACCOUNTS_FILE, REVOCATIONS_FILE, VAULTS_DIRECTORY};
 use anyhow::{Context, bail, ensure};
 use engine::sync_directory;
+use mail_store::SPOOL_FILE;
 use protocol::ErrorCode;
 
 use super::files::{entries, not_empty};
@@ -40,6 +41,7 @@ impl BackupFolder {
         let has_begun = found.iter().any(|name| name == UNFINISHED);
         let is_ours = |name: &String| {
             let is_copy = name.starts_with(ACCOUNTS_FILE)
+                || name.starts_with(SPOOL_FILE)
                 || [VAULTS_DIRECTORY, REVOCATIONS_FILE].contains(&&**name);
             has_begun && (is_copy || name == UNFINISHED)
         };

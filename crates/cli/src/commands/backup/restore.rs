@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use accounts::{Accounts, AppliedRevocations, KdfCost, REVOCATIONS_FILE};
+use accounts::{Accounts, AppliedRevocations, KdfCost, REVOCATIONS_FILE, VaultId};
 use anyhow::{Context, ensure};
 use clap::Args;
 use engine::{Databases, EngineLimits};
+use mail_store::{MailSpool, SPOOL_FILE};
 
 use super::files::{check_accounts, copy, write_new};
 use super::manifest::{BackupManifest, corrupt};
@@ -118,12 +119,28 @@ fn apply(data: &Path) -> anyhow::Result<AppliedRevocations> {
     let accounts = Accounts::open(&databases, data, KdfCost::DEFAULT)?;
     let applied = accounts.apply_revocations();
     let recorded = accounts.record_mail_restore();
+    let removed = applied.as_ref().map_or(&[][..], |applied| &applied.removed_vaults);
+    let emptied = remove_deliveries(&databases, data, removed);
     databases.shutdown();
     let applied = applied?;
     let message = || format!("{}: the accounts file is damaged", data.display());
     ensure!(applied.unknown_count == 0, corrupt(message()));
     recorded?;
+    emptied?;
     Ok(applied)
+}
+
+/// Removes the mail that waits for accounts that were removed after the backup.
+fn remove_deliveries(
+    databases: &Databases,
+    data: &Path,
+    vaults: &[VaultId],
+) -> mail_store::Result<()> {
+    if !data.join(SPOOL_FILE).exists() {
+        return Ok(());
+    }
+    let spool = MailSpool::open(databases, data)?;
+    vaults.iter().try_for_each(|vault| spool.remove_vault(vault).wait())
 }
 
 /// Removes the vault of an account that was removed after the backup.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use accounts::{ACCOUNTS_FILE, RESTORING, REVOCATIONS_FILE, VAULTS_DIRECTORY};
 use anyhow::{Context, ensure};
 use engine::{directory_of, sync_directory};
+use mail_store::SPOOL_FILE;
 use sync_store::DataDirLock;
 
 use super::files::{entries, not_empty};
@@ -43,8 +44,8 @@ impl RestoreTarget {
         let found = entries(data)?;
         let mut rest = found.iter().filter(|name| !EMPTY.contains(&name.as_str()));
         let is_ours = |name: &String| {
-            let is_accounts = name.starts_with(ACCOUNTS_FILE);
-            is_unfinished && (is_accounts || UNFINISHED.contains(&name.as_str()))
+            let is_database = name.starts_with(ACCOUNTS_FILE) || name.starts_with(SPOOL_FILE);
+            is_unfinished && (is_database || UNFINISHED.contains(&name.as_str()))
         };
         let is_fresh = rest.all(is_ours);
         ensure!(is_fresh, not_empty(data));

@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &MailExportArgs, output: Printer) -> anyhow::Result
     let only_mbox = || CommandError::usage("--mailbox is for mbox files; a Maildir gets them all");
     anyhow::ensure!(is_mbox || arguments.mailbox.is_none(), only_mbox());
     signals::remove_temporary_files_first()?;
-    let mail = arguments.account.open()?;
+    let mail = arguments.account.open(output)?;
     let bar = output.progress().with_message("exporting");
     let mut progress = |report: &MailExportReport| bar.set_position(report.messages_count);
     let mailbox = arguments.mailbox.as_deref().unwrap_or(INBOX);

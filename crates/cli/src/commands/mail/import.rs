@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &MailImportArgs, output: Printer) -> anyhow::Result
     let only_mbox = || CommandError::usage("--mailbox is for mbox files; a Maildir has mailboxes");
     anyhow::ensure!(is_mbox || arguments.mailbox.is_none(), only_mbox());
     signals::remove_temporary_files_first()?;
-    let mail = arguments.account.open_or_create()?;
+    let mail = arguments.account.open_or_create(output)?;
     let bar = output.progress().with_message("importing");
     let mut progress = |report: &MailImportReport| {
         bar.set_position(report.stored_count + report.known_count);

@@ -107,7 +107,7 @@ impl MailListItem {
 }
 
 pub(super) fn list(arguments: &MailListArgs, output: Printer) -> anyhow::Result<()> {
-    let mail = arguments.account.open()?;
+    let mail = arguments.account.open(output)?;
     let mailbox = find_mailbox(&mail.vault, &arguments.mailbox)?;
     let before = arguments.before.unwrap_or(u32::MAX);
     let entries = mail.vault.list(mailbox.id, before, arguments.page.limit)?;
@@ -117,13 +117,14 @@ pub(super) fn list(arguments: &MailListArgs, output: Printer) -> anyhow::Result<
         item.print(output);
     }
     if items.is_empty() {
-        output.line(format_args!("{} has no messages", mailbox.path));
+        let than = arguments.before.map_or_else(String::new, |uid| format!(" below {uid}"));
+        output.line(format_args!("{} has no messages{than}", mailbox.path));
     }
     output.json(&items)
 }
 
 pub(super) fn search(arguments: &MailSearchArgs, output: Printer) -> anyhow::Result<()> {
-    let mail = arguments.account.open()?;
+    let mail = arguments.account.open(output)?;
     let mailboxes: Vec<Mailbox> = match &arguments.mailbox {
         Some(path) => vec![find_mailbox(&mail.vault, path)?],
         None => mail.vault.mailboxes()?,
@@ -131,11 +132,11 @@ pub(super) fn search(arguments: &MailSearchArgs, output: Printer) -> anyhow::Res
     let limit = usize::try_from(arguments.page.limit)?;
     let mut items: Vec<MailListItem> = Vec::new();
     for mailbox in mailboxes {
+        if items.len() >= limit {
+            break;
+        }
         let mut is_first = true;
         search_mailbox(&mail.vault, mailbox.id, &arguments.text, |entry| {
-            if items.len() >= limit {
-                return false;
-            }
             if is_first {
                 output.line(format_args!("{}", mailbox.path));
                 is_first = false;
@@ -143,7 +144,7 @@ pub(super) fn search(arguments: &MailSearchArgs, output: Printer) -> anyhow::Res
             let item = MailListItem::new(&mailbox.path, &entry);
             item.print(output);
             items.push(item);
-            true
+            items.len() < limit
         })?;
     }
     if items.is_empty() {

@@ -6,6 +6,7 @@ use mail_store::{MailVault, Mailbox};
 
 use crate::args::data_dir::{DataDir, DataDirArgs};
 use crate::args::password::PasswordSource;
+use crate::output::Printer;
 
 /// A format in which other programs store mail.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,18 +37,19 @@ pub(super) struct OpenMail {
 }
 
 impl MailAccountArgs {
-    /// Opens the mail of an account for which mail was set up.
-    pub(super) fn open(&self) -> anyhow::Result<OpenMail> {
+    /// Opens the mail of an account for which mail was set up, and files the deliveries that wait
+    /// for it.
+    pub(super) fn open(&self, output: Printer) -> anyhow::Result<OpenMail> {
         let (data_dir, unlocked) = self.unlock()?;
         let is_set_up = data_dir.accounts.mail_vault(unlocked.account)?.is_some();
         anyhow::ensure!(is_set_up, accounts::Error::MailNotSetUp);
-        open(data_dir, &unlocked)
+        open(data_dir, &unlocked, output)
     }
 
     /// Opens the mail of an account, and sets it up if it is not.
-    pub(super) fn open_or_create(&self) -> anyhow::Result<OpenMail> {
+    pub(super) fn open_or_create(&self, output: Printer) -> anyhow::Result<OpenMail> {
         let (data_dir, unlocked) = self.unlock()?;
-        open(data_dir, &unlocked)
+        open(data_dir, &unlocked, output)
     }
 
     fn unlock(&self) -> anyhow::Result<(DataDir, UnlockedAccount)> {
@@ -57,8 +59,22 @@ impl MailAccountArgs {
     }
 }
 
-fn open(data_dir: DataDir, unlocked: &UnlockedAccount) -> anyhow::Result<OpenMail> {
-    Ok(OpenMail { vault: data_dir.open_mail(unlocked)?, _data_dir: data_dir })
+fn open(
+    data_dir: DataDir,
+    unlocked: &UnlockedAccount,
+    output: Printer,
+) -> anyhow::Result<OpenMail> {
+    let vault = data_dir.open_mail(unlocked)?;
+    let spool = data_dir.open_spool()?;
+    let bar = output.progress().with_message("filing");
+    bar.set_length(spool.backlog(vault.id())?.count);
+    let filed = vault.file_deliveries(&spool, &mut |report| bar.set_position(report.filed_count));
+    bar.finish_and_clear();
+    if filed?.set_aside_count > 0 {
+        // The operator finds them with `warren mail spool list`.
+        tracing::error!("some deliveries could not be opened; they were set aside");
+    }
+    Ok(OpenMail { vault, _data_dir: data_dir })
 }
 
 /// Returns the mailbox with this path.

@@ -52,7 +52,7 @@ impl From<Mailbox> for MailboxListItem {
 }
 
 pub(super) fn run(arguments: &MailboxListArgs, output: Printer) -> anyhow::Result<()> {
-    let mail = arguments.account.open()?;
+    let mail = arguments.account.open(output)?;
     let mailboxes: Vec<MailboxListItem> =
         mail.vault.mailboxes()?.into_iter().map(MailboxListItem::from).collect();
     for item in &mailboxes {

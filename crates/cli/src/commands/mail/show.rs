@@ -53,14 +53,14 @@ pub(crate) struct MailAttachmentItem {
 }
 
 pub(super) fn run(arguments: &MailShowArgs, output: Printer) -> anyhow::Result<()> {
-    let mail = arguments.account.open()?;
+    let mail = arguments.account.open(output)?;
     let mailbox = find_mailbox(&mail.vault, &arguments.mailbox)?;
     let (uid, path) = (arguments.uid, mailbox.path);
     let missing = || {
         let message = format!("mailbox {path} has no message with the UID {uid}");
         CommandError::new(ErrorCode::MessageNotFound, message)
     };
-    let stored = mail.vault.read(mailbox.id, uid)?.ok_or_else(missing)?;
+    let stored = mail.vault.message(mailbox.id, uid)?.ok_or_else(missing)?;
     if arguments.raw {
         // A reader that closes the pipe (`| head`) is not an error.
         drop(std::io::stdout().lock().write_all(&stored.bytes));

@@ -11,13 +11,14 @@ const PROGRAM_COUNT: usize = 64;
 const VAULT_COUNT: usize = 3;
 
 /// Returns the number of connections: the requested number, which must fit, or else as many of the
-/// default as fit.
+/// default as fit. Descriptors of vaults and of mail connections are reserved.
 pub(crate) fn connections_that_fit(
     asked: Option<usize>,
     default: usize,
     vaults_max: usize,
+    mail_connections_max: usize,
 ) -> anyhow::Result<usize> {
-    let reserve = PROGRAM_COUNT + VAULT_COUNT * vaults_max;
+    let reserve = PROGRAM_COUNT + VAULT_COUNT * vaults_max + mail_connections_max;
     let wanted = asked.unwrap_or(default);
     let limit = raise_limit(wanted.saturating_add(reserve));
     // With a low limit, vaults are rarely all open; the connections get at least a quarter of it.
@@ -59,13 +60,13 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_fits_or_is_refused() {
-        assert_eq!(connections_that_fit(Some(1), 10, 0).unwrap(), 1);
-        assert_eq!(connections_that_fit(None, 2, 1).unwrap(), 2);
+        assert_eq!(connections_that_fit(Some(1), 10, 0, 0).unwrap(), 1);
+        assert_eq!(connections_that_fit(None, 2, 1, 0).unwrap(), 2);
         let limit = raise_limit(usize::MAX);
-        let fits = connections_that_fit(None, usize::MAX, 10).unwrap();
-        assert_eq!(fits, limit.saturating_sub(94).max(limit / 4));
+        let fits = connections_that_fit(None, usize::MAX, 10, 6).unwrap();
+        assert_eq!(fits, limit.saturating_sub(100).max(limit / 4));
         if limit < usize::MAX {
-            connections_that_fit(Some(limit), 10, 10).unwrap_err();
+            connections_that_fit(Some(limit), 10, 10, 0).unwrap_err();
         }
     }
 }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use accounts::{ACCOUNTS_FILE, VAULTS_DIRECTORY};
 use anyhow::Context;
+use mail_store::SPOOL_FILE;
 
 const OTHERS: u32 = 0o077;
 const READ_BY_ALL: u32 = 0o004;
@@ -27,7 +28,7 @@ const STICKY: u32 = 0o1000;
 /// the one at the root of a file system.
 const FOLDERS: [&str; 2] = [VAULTS_DIRECTORY, "lost+found"];
 /// The starts of the names of the server's own files (Format 6).
-const FILES: [&str; 4] = [ACCOUNTS_FILE, "server.lock", "disk-reserve", "revocations"];
+const FILES: [&str; 5] = [ACCOUNTS_FILE, SPOOL_FILE, "server.lock", "disk-reserve", "revocations"];
 
 /// Restricts the directory to its owner, or logs the reason why this is not possible.
 pub(super) fn restrict_to_owner(data: &Path) {

@@ -9,7 +9,7 @@ use clap::{Args, value_parser};
 use server::{AllowedOrigin, HostName, TrustedProxy};
 use tracing_subscriber::filter::Targets;
 
-use super::{actual_gateway, log};
+use super::{actual_gateway, log, mail_listener};
 use crate::args::postgres_args::PostgresArgs;
 
 /// The smallest value of `--request-body-bytes-max`: a request that names a device fits.
@@ -33,6 +33,7 @@ const STORAGE: &str = "Storage";
                         warren serve --data /srv/warren --postgres-file url.txt\n  \
                         warren serve --allow-origin https://app.example\n  \
                         warren serve --actual-budget 127.0.0.1:5006 --actual-budget-web package/build\n  \
+                        warren serve --lmtp 127.0.0.1:2400\n  \
                         warren serve --config /etc/warren.toml\n\n\
                         On untrusted networks, use --tls-cert or a reverse proxy with TLS."
 )]
@@ -104,6 +105,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, default_value = "info", value_name = "FILTER", value_parser = log::parse_filter)]
     #[arg(help_heading = "Log")]
     pub(crate) log: Targets,
+    #[command(flatten)]
+    pub(crate) mail: mail_listener::MailListenerArgs,
     #[command(flatten)]
     pub(crate) actual_budget: actual_gateway::ActualGatewayArgs,
 }

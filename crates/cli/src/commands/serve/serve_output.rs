@@ -22,6 +22,8 @@ pub(crate) struct ServerStart {
     pub(crate) address: String,
     /// The URL for Actual Budget apps; null without `--actual-budget`.
     pub(crate) actual_budget_address: Option<String>,
+    /// The address at which the server receives mail by LMTP; null without `--lmtp`.
+    pub(crate) lmtp_address: Option<String>,
     /// The path of the data directory.
     pub(crate) data_dir: String,
 }
