@@ -94,6 +94,8 @@ system_packages() { # system_packages run|test
         need_without_service caddy test -x /usr/bin/caddy
         need_without_service haproxy test -x /usr/sbin/haproxy
         need_without_service fail2ban test -x /usr/bin/fail2ban-regex
+        need_without_service postfix test -x /usr/sbin/postfix
+        need swaks command -v swaks
         # `warren tune --emit` writes code for frameworks in these languages.
         need default-jdk-headless command -v javac
         need maven command -v mvn

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { ADMIN_TOKEN, bed, PASSWORD, type BrowserDevice } from "./harness.js";
 import { lookAt, LOOKS } from "./screen-checks.js";
 
-const here = bed();
+const here = bed({ serve: ["--lmtp", "127.0.0.1:0"] });
 
 const DEVICE_NAME = "Ada's secret telephone";
 const CONTENT = "what Ada wrote down";
@@ -185,6 +185,7 @@ test("a server that is away is said to be, and found again", async () => {
   device.expectErrors(/Failed to load resource/);
   const page = await signedIn(device);
   const accounts = await tile(page, "Accounts").innerText();
+  assert.equal(await tile(page, "Waiting mail").innerText(), "0");
   await here.server.stop();
   await page.getByRole("alert").filter({ hasText: "not responding" }).waitFor();
   await page.getByText(/Retrying/).waitFor();

@@ -264,7 +264,7 @@ impl Accounts {
 pub(crate) const SUMMARY: &str = "
     SELECT id, login, vault_id, created_ms,
         (SELECT count(*) FROM device WHERE account_id = account.id),
-        messages_max, bytes_max, devices_max
+        messages_max, bytes_max, devices_max, mail_bytes_max
     FROM account";
 
 pub(crate) fn summary(row: &SqlRow<'_>) -> Result<AccountSummary> {
@@ -316,12 +316,19 @@ fn read_limits(db: &Connection, login: &Login) -> Result<AccountLimits> {
 fn write_limits(db: &Connection, login: &Login, limits: AccountLimits) -> Result<()> {
     // A limit above SQLite's integers can never be reached.
     let column = |limit: Option<u64>| limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
-    let AccountLimits { messages_max, bytes_max, devices_max } = limits;
+    let AccountLimits { messages_max, bytes_max, devices_max, mail_bytes_max } = limits;
     let mut statement = db.prepare_cached(
-        "UPDATE account SET messages_max = ?2, bytes_max = ?3, devices_max = ?4 WHERE login = ?1",
+        "UPDATE account
+         SET messages_max = ?2, bytes_max = ?3, devices_max = ?4, mail_bytes_max = ?5
+         WHERE login = ?1",
     )?;
-    let (messages_max, bytes_max) = (column(messages_max), column(bytes_max));
-    statement.execute(params![login.as_str(), messages_max, bytes_max, devices_max])?;
+    statement.execute(params![
+        login.as_str(),
+        column(messages_max),
+        column(bytes_max),
+        devices_max,
+        column(mail_bytes_max)
+    ])?;
     Ok(())
 }
 

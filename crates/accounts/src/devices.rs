@@ -209,7 +209,7 @@ fn session(row: &SqlRow<'_>) -> Result<DeviceSession> {
         login: login_of_column(&row.get::<_, String>(2)?)?,
         vault: vault_of_column(&row.get::<_, String>(3)?)?,
         limits: limits::from_row(row, 5)?,
-        message_set: MessageSet::from_row(row, 8)?,
+        message_set: MessageSet::from_row(row, 5 + limits::COLUMNS_COUNT)?,
     })
 }
 

@@ -6,7 +6,10 @@
 use rusqlite::Row as SqlRow;
 
 /// The columns that [`from_row`] reads.
-pub(crate) const COLUMNS: &str = "messages_max, bytes_max, devices_max";
+pub(crate) const COLUMNS: &str = "messages_max, bytes_max, devices_max, mail_bytes_max";
+
+/// The number of [`COLUMNS`].
+pub(crate) const COLUMNS_COUNT: usize = 4;
 
 pub(crate) const PASSWORD_BYTES_MIN: usize = 8;
 
@@ -35,15 +38,18 @@ pub struct AccountLimits {
     pub bytes_max: Option<u64>,
     /// The maximum number of devices; at most [`crate::DEVICES_COUNT_MAX`].
     pub devices_max: Option<u32>,
+    /// The maximum size of the account's mail in bytes, as it is stored.
+    pub mail_bytes_max: Option<u64>,
 }
 
 /// Reads [`COLUMNS`], the first of which is column number `first`.
 pub(crate) fn from_row(row: &SqlRow<'_>, first: usize) -> rusqlite::Result<AccountLimits> {
-    let (messages_max, bytes_max): (Option<i64>, Option<i64>) =
-        (row.get(first)?, row.get(first + 1)?);
+    let limit =
+        |column: usize| row.get(column).map(|limit: Option<i64>| limit.map(i64::cast_unsigned));
     Ok(AccountLimits {
-        messages_max: messages_max.map(i64::cast_unsigned),
-        bytes_max: bytes_max.map(i64::cast_unsigned),
+        messages_max: limit(first)?,
+        bytes_max: limit(first + 1)?,
         devices_max: row.get(first + 2)?,
+        mail_bytes_max: limit(first + 3)?,
     })
 }

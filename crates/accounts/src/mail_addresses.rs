@@ -43,6 +43,8 @@ pub struct MailRecipient {
     pub vault: VaultId,
     /// The key to which deliveries for it are sealed.
     pub public_key: Vec<u8>,
+    /// The account's own limit for the size of its mail in bytes, if it has one.
+    pub mail_bytes_max: Option<u64>,
 }
 
 impl MailAddress {
@@ -168,12 +170,18 @@ impl Accounts {
 /// Returns the account that has exactly this address.
 fn recipient(db: &Connection, address: &MailAddress) -> Result<Option<MailRecipient>> {
     let mut statement = db.prepare_cached(
-        "SELECT account_id, vault_id, public_key FROM mail_address JOIN mail_vault USING (account_id)
+        "SELECT account_id, mail_vault.vault_id, public_key, mail_bytes_max
+         FROM mail_address JOIN mail_vault USING (account_id) JOIN account ON account.id = account_id
          WHERE address = ?1",
     )?;
     let mut rows = statement.query_and_then([address.as_str()], |row| {
         let (account, vault) = (AccountId(row.get(0)?), row.get::<_, String>(1)?);
-        Ok(MailRecipient { account, vault: vault_of_column(&vault)?, public_key: row.get(2)? })
+        Ok(MailRecipient {
+            account,
+            vault: vault_of_column(&vault)?,
+            public_key: row.get(2)?,
+            mail_bytes_max: row.get::<_, Option<i64>>(3)?.map(i64::cast_unsigned),
+        })
     })?;
     rows.next().transpose()
 }

@@ -30,7 +30,7 @@ pub const RESTORING: &str = "restoring";
 
 const MIGRATIONS: &[Migration] = &[TABLES];
 
-/// The first released version. The unreleased versions 1 to 8 had other names, and are refused.
+/// The first released version. The unreleased versions 1 to 9 had other names, and are refused.
 ///
 /// `account`:
 /// - `wrap_number` counts the wraps of the account's password, from 0 (`revocations.rs`).
@@ -40,7 +40,7 @@ const MIGRATIONS: &[Migration] = &[TABLES];
 /// - `e2ee_vault_id` is the sub-vault with the e2ee set (`encryption_mode.rs`).
 /// - A limit of NULL means the server's default.
 const TABLES: Migration = Migration {
-    version: 9,
+    version: 10,
     sql: "
         CREATE TABLE account (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -59,7 +59,8 @@ const TABLES: Migration = Migration {
             has_plaintext INTEGER NOT NULL DEFAULT 0,
             messages_max INTEGER,
             bytes_max INTEGER,
-            devices_max INTEGER
+            devices_max INTEGER,
+            mail_bytes_max INTEGER
         ) STRICT;
         CREATE TABLE device (
             id TEXT PRIMARY KEY NOT NULL,

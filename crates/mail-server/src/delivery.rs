@@ -12,13 +12,17 @@ use engine::{clock, run_blocking};
 use mail_protocol::{LmtpRefusal, MailTransaction, trace_header};
 use mail_store::{MailDelivery, MailPublicKey, MailSpool, seal};
 
+use crate::counters::MailCounters;
 use crate::error::{Error, Result};
-use crate::limits::{SEALED_BYTES_MAX, WAITING_BYTES_MAX, WAITING_COUNT_MAX};
+use crate::limits::SEALED_BYTES_MAX;
+use crate::room::MailRoom;
 
 /// The places where mail goes.
 pub(crate) struct DeliveryTarget {
     pub(crate) accounts: Accounts,
     pub(crate) spool: MailSpool,
+    pub(crate) room: MailRoom,
+    pub(crate) counters: MailCounters,
     /// The name of the server in `Received`.
     pub(crate) server_name: String,
 }
@@ -38,14 +42,21 @@ struct IncomingMessage {
 }
 
 impl DeliveryTarget {
-    /// Decides whether there is a recipient with this address who has room.
+    /// Decides whether there is a recipient with this address who has any room.
     pub(crate) async fn check_recipient(
         self: &Arc<Self>,
         address: String,
     ) -> Result<(), LmtpRefusal> {
         let target = Arc::clone(self);
-        let found = run_blocking(move || target.find_recipient(&address).map(drop));
-        found.await.unwrap_or_else(|error| Err(refuse(&error.into())))
+        let found = run_blocking(move || {
+            let recipient = target.find_recipient(&address)?;
+            target.take_room(&recipient, None)
+        });
+        let answer = found.await.unwrap_or_else(|error| Err(refuse(&error.into())));
+        if answer.is_err() {
+            self.counters.count_answers(&[answer]);
+        }
+        answer
     }
 
     /// Stores a message for all its recipients. Returns the answer for each, in their order.
@@ -67,6 +78,7 @@ impl DeliveryTarget {
             };
             answers.extend(stored);
         }
+        self.counters.count_answers(&answers);
         answers
     }
 
@@ -93,7 +105,10 @@ impl DeliveryTarget {
             }
             // The recipient may have been removed, or have no room, since it was accepted.
             let sealed = self.find_recipient(address).and_then(|recipient| {
-                self.seal_for(message, address, &recipient).map_err(|error| refuse(&error))
+                let sealed = self.seal_for(message, address, &recipient);
+                let sealed = sealed.map_err(|error| refuse(&error))?;
+                self.take_room(&recipient, Some(sealed.len() as u64))?;
+                Ok((recipient.vault, sealed))
             });
             chunk.answers.push(sealed.map(|(vault, sealed)| {
                 bytes += sealed.len();
@@ -104,13 +119,14 @@ impl DeliveryTarget {
     }
 
     fn find_recipient(&self, address: &str) -> Result<MailRecipient, LmtpRefusal> {
-        let logged = |error: Error| refuse(&error);
-        let found = self.accounts.find_recipient(address).map_err(|error| logged(error.into()))?;
-        let recipient = found.ok_or(LmtpRefusal::UnknownRecipient)?;
-        let waiting = self.spool.backlog(&recipient.vault);
-        let waiting = waiting.map_err(|error| logged(error.into()))?;
-        let is_full = waiting.count >= WAITING_COUNT_MAX || waiting.bytes >= WAITING_BYTES_MAX;
-        if is_full { Err(LmtpRefusal::MailboxFull) } else { Ok(recipient) }
+        let found = self.accounts.find_recipient(address).map_err(|error| refuse(&error.into()))?;
+        found.ok_or(LmtpRefusal::UnknownRecipient)
+    }
+
+    /// Takes the room for a sealed delivery; without one, checks whether there is any.
+    fn take_room(&self, recipient: &MailRecipient, bytes: Option<u64>) -> Result<(), LmtpRefusal> {
+        let taken = self.room.take(&self.spool, recipient, bytes);
+        taken.map_err(|error| refuse(&error))?.map_or(Ok(()), Err)
     }
 
     fn seal_for(
@@ -118,7 +134,7 @@ impl DeliveryTarget {
         message: &IncomingMessage,
         address: &str,
         recipient: &MailRecipient,
-    ) -> Result<(VaultId, Vec<u8>)> {
+    ) -> Result<Vec<u8>> {
         let IncomingMessage { transaction, peer, now_ms } = message;
         let header = trace_header(transaction, address, *peer, &self.server_name, *now_ms);
         let delivery = MailDelivery {
@@ -128,7 +144,7 @@ impl DeliveryTarget {
             message: [header.as_bytes(), &transaction.message].concat(),
         };
         let public_key = MailPublicKey::from_bytes(&recipient.public_key)?;
-        Ok((recipient.vault.clone(), seal(&delivery, &public_key, &recipient.vault)?))
+        Ok(seal(&delivery, &public_key, &recipient.vault)?)
     }
 }
 

@@ -11,10 +11,13 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+mod counters;
 mod delivery;
 mod error;
 mod limits;
 mod memory;
+mod overview;
+mod room;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -31,11 +34,24 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::connection::{BUSY_REPLY, ConnectionContext};
+use crate::counters::MailCounters;
 use crate::delivery::DeliveryTarget;
 pub use crate::error::{Error, Result};
 pub use crate::limits::CONNECTIONS_COUNT_MAX;
 use crate::limits::{ADDRESS_CONNECTIONS_COUNT_MAX, DRAIN_MAX};
 use crate::memory::DeliveryMemory;
+pub use crate::overview::{MailOverview, MailOverviewReader};
+use crate::room::MailRoom;
+
+/// The settings of a mail server.
+pub struct MailServerConfig {
+    /// The address for LMTP. With port 0, the system chooses one.
+    pub listen: SocketAddr,
+    /// The name in the greeting and in the header field `Received`.
+    pub server_name: String,
+    /// The maximum size of an account's mail in bytes, unless the account has a limit of its own.
+    pub mail_bytes_max: u64,
+}
 
 /// A mail server that listens already, and answers once [`Self::run`] is called.
 pub struct MailServer {
@@ -45,14 +61,14 @@ pub struct MailServer {
 }
 
 impl MailServer {
-    /// Opens the accounts and the spool of a data directory and binds the address. `server_name` is
-    /// the name in the greeting and in the header field `Received`. Blocks while files are opened.
+    /// Opens the accounts and the spool of a data directory and binds the address. Blocks while
+    /// files are opened.
     pub async fn bind(
         databases: &Databases,
         data: &Path,
-        listen: SocketAddr,
-        server_name: String,
+        config: MailServerConfig,
     ) -> Result<Self> {
+        let MailServerConfig { listen, server_name, mail_bytes_max } = config;
         let bind = async {
             let socket = TcpListener::bind(listen).await?;
             Ok((socket.local_addr()?, socket))
@@ -62,7 +78,9 @@ impl MailServer {
         // This server checks no passwords, so the cost of hashing them does not matter.
         let accounts = Accounts::open(databases, data, KdfCost::DEFAULT)?;
         let spool = MailSpool::open(databases, data)?;
-        let target = Arc::new(DeliveryTarget { accounts, spool, server_name });
+        let room = MailRoom::new(data, mail_bytes_max);
+        let counters = MailCounters::default();
+        let target = Arc::new(DeliveryTarget { accounts, spool, room, counters, server_name });
         let context = Arc::new(ConnectionContext { target, memory: DeliveryMemory::new() });
         Ok(Self { socket, address, context })
     }
@@ -71,6 +89,11 @@ impl MailServer {
     /// 0.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the reader of the server's overview.
+    pub fn overview_reader(&self) -> MailOverviewReader {
+        MailOverviewReader(Arc::clone(&self.context.target))
     }
 
     /// Receives mail until `shutdown` is ready, then ends the connections. A message that has
@@ -98,6 +121,7 @@ impl MailServer {
             };
             let (context, stopped) = (Arc::clone(&context), stopped.clone());
             let admitted = counts.admit(peer.ip());
+            context.target.counters.count_connection();
             serving.spawn(async move {
                 let Some(_admitted) = admitted else { return refuse(stream).await };
                 drop(stream.set_nodelay(true));

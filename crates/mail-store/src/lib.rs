@@ -53,7 +53,7 @@ pub use sealed_delivery::delivery::MailDelivery;
 pub use sealed_delivery::keys::{MailPublicKey, MailSecretKey};
 pub use sealed_delivery::{seal, unseal};
 pub use spool::backlog::{
-    LISTED_COUNT_MAX, SetAsideDelivery, SpoolBacklog, SpoolTotals, VaultBacklog,
+    AGES_S, LISTED_COUNT_MAX, SetAsideDelivery, SpoolBacklog, SpoolTotals, VaultBacklog,
 };
 pub use spool::schema::SPOOL_FILE;
 pub use spool::{BATCH_BYTES_MAX, BATCH_COUNT_MAX, FiledMark, MailSpool, SpooledDelivery};

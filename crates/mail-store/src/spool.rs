@@ -63,6 +63,9 @@ static RECORD_FILED: StaticStatement = StaticStatement::new(
 static RAISE_LAST: StaticStatement =
     StaticStatement::new("UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'delivery'");
 
+static COUNT_FILED: StaticStatement =
+    StaticStatement::new("UPDATE spool_state SET filed_count = filed_count + ?1");
+
 static FILED: StaticStatement =
     StaticStatement::new("SELECT seq, modseq FROM filed WHERE vault_id = ?1");
 
@@ -177,7 +180,11 @@ impl MailSpool {
     pub fn finish(&self, vault: &VaultId, filed_seq: i64, modseq: i64) -> WriteFuture<(), Error> {
         let vault = vault.to_bytes();
         self.database.write(Durability::Os, move |db| {
-            db.statement(&DELETE_FILED)?.execute((vault, filed_seq))?;
+            let count = db.statement(&DELETE_FILED)?.execute((vault, filed_seq))?;
+            if count > 0 {
+                let count = i64::try_from(count).unwrap_or(i64::MAX);
+                db.statement(&COUNT_FILED)?.execute([count])?;
+            }
             db.statement(&RECORD_FILED)?.execute((vault, filed_seq, modseq))?;
             db.statement(&RAISE_LAST)?.execute([filed_seq])?;
             Ok(())

@@ -11,7 +11,7 @@ mod logins;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use accounts::{AccountId, Accounts, DeviceSession, VaultId};
@@ -31,6 +31,7 @@ use crate::config::Config;
 use crate::error::{ApiError, Result};
 use crate::http::site::StaticSite;
 use crate::http::tls::TlsReloader;
+use crate::mail_totals::{MailTotals, MailTotalsReader};
 use crate::metrics::Metrics;
 use crate::metrics::vault_sizes::VaultSizeCache;
 use crate::subscribers::Subscribers;
@@ -58,6 +59,8 @@ pub(crate) struct AppState {
     pub(crate) tls: Option<Arc<TlsReloader>>,
     memory: MemoryBudget,
     reconcile_permits: Arc<FairSemaphore<AccountId>>,
+    /// Reads the state of the mail server in this process, if there is one.
+    pub(crate) mail: OnceLock<MailTotalsReader>,
     /// The lock of the data directory. It is the last field, so it is released after all others
     /// are closed.
     _lock: DataDirLock,
@@ -93,12 +96,19 @@ impl AppState {
             tls,
             memory: MemoryBudget::new(config.memory_bytes_max),
             reconcile_permits: FairSemaphore::new(cores, "too many comparisons are in progress"),
+            mail: OnceLock::new(),
             config,
             accounts,
             databases,
             vaults,
             _lock: lock,
         })
+    }
+
+    /// Reads the state of mail, if this process receives mail. Blocks.
+    pub(crate) fn mail_totals(&self) -> Option<MailTotals> {
+        let read = self.mail.get()?();
+        read.inspect_err(|error| tracing::error!("cannot read the state of mail: {error}")).ok()
     }
 
     /// Waits for a permit to compare sets of messages. Dropping the permit releases it.

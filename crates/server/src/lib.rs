@@ -24,6 +24,7 @@ mod error;
 mod gateway;
 mod handlers;
 mod http;
+mod mail_totals;
 mod metrics;
 mod revocations;
 mod subscribers;
@@ -51,6 +52,7 @@ pub use crate::http::cors::{AllowedOrigin, InvalidOrigin};
 pub use crate::http::peer::UnreadBodyMarker;
 pub use crate::http::site::{Asset, StaticSite};
 pub use crate::http::stream_body::{StreamAborted, body_from_channel};
+pub use crate::mail_totals::{MailTotals, MailTotalsReader};
 
 /// The number of connections that the system holds until they are accepted. Further ones wait for
 /// seconds, because the client's system retries. So the number covers a flood that arrives while
@@ -97,6 +99,12 @@ impl SyncServer {
         let router = gateway::wrap_router(router, &self.app, self.app.hosts(address));
         self.listeners.push(HttpListener { socket, router, idle_max });
         Ok(address)
+    }
+
+    /// Shows the state of a mail server in the same process to the operator. Only the first call
+    /// counts.
+    pub fn show_mail(&self, reader: MailTotalsReader) {
+        self.app.mail.get_or_init(|| reader);
     }
 
     /// The address of the server's listener: with the given port, or the one that the system chose

@@ -9,6 +9,7 @@ export type StorageKind = "sqlite" | "postgres";
 export interface AccountLimitsView {
   readonly bytes_max: number | null;
   readonly devices_max: number | null;
+  readonly mail_bytes_max: number | null;
   readonly messages_max: number | null;
 }
 /** A part of the list of accounts. */
@@ -60,6 +61,27 @@ export interface FileTotals {
    */
   readonly scanned_ms: number;
   readonly wal_bytes: number;
+}
+/** The state of mail. Counters without another start begin at 0 when the server starts. */
+export interface MailTotals {
+  /** The number of connections that delivered mail, or tried to. */
+  readonly connections_count: number;
+  /** The number of recipients for whom a message was accepted. */
+  readonly delivered_count: number;
+  /** The number of deliveries that were filed since the spool was created. */
+  readonly filed_count: number;
+  /** The time at which the oldest one arrived, milliseconds since 1970; null if none waits. */
+  readonly oldest_ms: number | null;
+  /** The number of recipients who were refused. */
+  readonly refused_count: number;
+  /** The number of deliveries that did not open, and wait for the operator. */
+  readonly set_aside_count: number;
+  /** The size of the waiting deliveries. */
+  readonly waiting_bytes: number;
+  /** The number of deliveries that wait to be filed. */
+  readonly waiting_count: number;
+  /** How many of them have waited for at most an hour, a day and a week. */
+  readonly younger_counts: readonly number[];
 }
 /** The result of maintenance. */
 export interface MaintenanceReport {
@@ -161,6 +183,7 @@ export interface ServerOverview {
   /** The number of requests that were answered with a status of 500 or higher. */
   readonly failed_requests_count: number;
   readonly files: FileTotals | null;
+  readonly mail: MailTotals | null;
   readonly maintenance: MaintenanceTotals;
   readonly messages: MessageTotals;
   readonly open_vaults: OpenVaultTotals;

@@ -154,6 +154,7 @@ function limits({ limits: own }: AccountListEntry): string {
     own.messages_max === null ? "" : several(own.messages_max, "message"),
     own.bytes_max === null ? "" : bytes(own.bytes_max),
     own.devices_max === null ? "" : several(own.devices_max, "device"),
+    own.mail_bytes_max === null ? "" : `${bytes(own.mail_bytes_max)} of mail`,
   ];
   const set = parts.filter((part) => part !== "");
   return set.length === 0 ? "default" : set.join(", ");

@@ -115,7 +115,13 @@ fn an_account_has_the_default_s_limits_or_its_own() {
     set(|limits| limits.messages_max = Some(7));
     set(|limits| (limits.bytes_max, limits.devices_max) = (Some(u64::MAX), Some(1)));
     let bytes_max = Some(u64::MAX >> 1);
-    let own = AccountLimits { messages_max: Some(7), bytes_max, devices_max: Some(1) };
+    set(|limits| limits.mail_bytes_max = Some(9));
+    let own = AccountLimits {
+        messages_max: Some(7),
+        bytes_max,
+        devices_max: Some(1),
+        mail_bytes_max: Some(9),
+    };
     assert_eq!(limits(), own);
     assert_eq!(fixture.accounts.find(&ada.login).unwrap().limits, own);
     let refused = fixture.accounts.register(&ada, None, NOW);

@@ -15,6 +15,7 @@ impl AccountsFixture {
     fn check_recipient(&self, text: &str, expected: Option<&UnlockedAccount>) {
         let expected = expected.map(|unlocked| MailRecipient {
             public_key: MAIL_KEY.to_vec(),
+            mail_bytes_max: None,
             account: unlocked.account,
             vault: unlocked.mail_vault().vault,
         });
@@ -35,6 +36,9 @@ fn an_address_needs_an_account_with_a_mail_vault() {
     fixture.accounts.record_mail_vault(&ada, MAIL_KEY).unwrap();
     fixture.add_address("ada", "ada@example.org").unwrap();
     fixture.check_recipient("ada@example.org", Some(&ada));
+    fixture.accounts.change_limits(&ada.login, |limits| limits.mail_bytes_max = Some(7)).unwrap();
+    let recipient = fixture.accounts.find_recipient("ada@example.org").unwrap().unwrap();
+    assert_eq!(recipient.mail_bytes_max, Some(7));
 }
 
 #[test]

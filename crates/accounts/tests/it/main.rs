@@ -86,15 +86,15 @@ fn open(data: &Path, kdf: KdfCost) -> (Arc<Accounts>, Databases) {
 fn an_accounts_file_of_an_older_format_is_refused_and_stays() {
     let data = TempDir::new().unwrap();
     let file = data.path().join("accounts.sqlite");
-    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 8";
+    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 9";
     Connection::open(&file).unwrap().execute_batch(older).unwrap();
     let databases = Databases::start(EngineLimits::default()).unwrap();
     let error = Accounts::open(&databases, data.path(), KDF).err().unwrap();
-    let expected = engine::Error::SchemaTooOld { found: 8, oldest: 9 };
+    let expected = engine::Error::SchemaTooOld { found: 9, oldest: 10 };
     assert!(error.to_string().contains(&expected.to_string()), "{error}");
     let version = "SELECT user_version FROM pragma_user_version";
     let found: u32 = Connection::open(&file).unwrap().query_row(version, [], |r| r.get(0)).unwrap();
-    assert_eq!(found, 8);
+    assert_eq!(found, 9);
 }
 
 fn login(name: &str) -> Login {

@@ -133,6 +133,7 @@ fn the_pages_for_operators_do_what_they_say() {
     let account = "warren account add ada --data /srv/warren";
     empty().run(account, include_str!("../../../../docs/operating/backups.md"));
     empty().run(account, include_str!("../../../../docs/operating/faults.md"));
+    empty().run("", include_str!("../../../../docs/operating/mail.md"));
     run_with_server(empty(), "", include_str!("../../../../docs/operating/accounts.md"));
 }
 

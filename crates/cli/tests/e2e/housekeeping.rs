@@ -45,8 +45,10 @@ fn a_full_account_takes_nothing_more_until_it_is_given_more() {
     limit(&place, &["--messages", "default"]);
     sql(&a, "DELETE FROM t WHERE id = 9");
     warren(&["sync", &a, "--json"]).refused("quota_exceeded");
-    let own = limit(&place, &["--messages", "100", "--bytes", "default", "--devices", "2"]);
-    let expected = json!({"messages_max": 100, "bytes_max": null, "devices_max": 2});
+    let options = "--messages 100 --bytes default --devices 2 --mail-bytes 9";
+    let own = limit(&place, &options.split(' ').collect::<Vec<_>>());
+    let expected =
+        json!({"messages_max": 100, "bytes_max": null, "devices_max": 2, "mail_bytes_max": 9});
     assert_eq!(own, expected);
     assert_eq!(limit(&place, &[]), expected, "without a limit it shows them");
     sync(&a);

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -12,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::fixture::{SyncFixture, files_below};
+use crate::lmtp_client::LmtpClient;
 use crate::mail::MailFixture;
 use crate::processes::{ServeProcess, python, sql, warren, with_input};
 use crate::random::SplitMixRng;
@@ -31,74 +30,23 @@ const MESSAGES_COUNT: u64 = 1_000;
 /// How often the server is killed while it receives mail. `WARREN_MAIL_KILLS` sets another number.
 const KILLS_COUNT: u64 = 8;
 
-/// A connection to the LMTP listener.
-struct LmtpClient {
-    stream: TcpStream,
-    replies: BufReader<TcpStream>,
-}
-
-impl LmtpClient {
-    fn connect(server: &ServeProcess) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(server.lmtp.as_deref().unwrap())?;
-        stream.set_nodelay(true)?;
-        let replies = BufReader::new(stream.try_clone()?);
-        let mut client = Self { stream, replies };
-        client.reply()?;
-        client.command("LHLO client.example")?;
-        Ok(client)
-    }
-
-    /// Sends a line and returns the last line of the reply.
-    fn command(&mut self, line: &str) -> std::io::Result<String> {
-        self.send(format!("{line}\r\n").as_bytes())?;
-        self.reply()
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.stream.write_all(bytes)
-    }
-
-    fn reply(&mut self) -> std::io::Result<String> {
-        loop {
-            let mut line = String::new();
-            if self.replies.read_line(&mut line)? == 0 {
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
-            }
-            if line.as_bytes().get(3) != Some(&b'-') {
-                return Ok(line.trim_end().to_owned());
-            }
-        }
-    }
-
-    /// Delivers a message, and returns the reply after its end.
-    fn deliver(&mut self, recipient: &str, message: &str) -> std::io::Result<String> {
-        self.command("MAIL FROM:<bob@example.com>")?;
-        let accepted = self.command(&format!("RCPT TO:<{recipient}>"))?;
-        if !accepted.starts_with("250") {
-            return Ok(accepted);
-        }
-        self.command("DATA")?;
-        self.command(&format!("{message}\r\n."))
-    }
-}
-
 /// Ada's account with the address `ada@example.org`, and a server that receives mail.
-fn with_address() -> MailFixture {
+pub(crate) fn with_address() -> MailFixture {
     let mail = MailFixture(SyncFixture::new());
     mail.run(&["address", "add", "ada@example.org"]);
     mail
 }
 
-fn serve(mail: &MailFixture) -> ServeProcess {
+pub(crate) fn serve(mail: &MailFixture) -> ServeProcess {
     ServeProcess::start(&mail.0.data, &["--lmtp", "127.0.0.1:0"])
 }
 
-fn spool(mail: &MailFixture) -> Value {
+pub(crate) fn spool(mail: &MailFixture) -> Value {
     warren(&["mail", "spool", "list", "--json", "--data", &mail.0.data]).succeeded().value()
 }
 
 /// Returns the subjects of all messages in INBOX, the oldest first.
-fn subjects(mail: &MailFixture) -> Vec<String> {
+pub(crate) fn subjects(mail: &MailFixture) -> Vec<String> {
     let listed = mail.run(&["list", "--limit", "100000"]);
     let subject = |item: &Value| item["subject"].as_str().unwrap().to_owned();
     listed.as_array().unwrap().iter().rev().map(subject).collect()

@@ -3,6 +3,7 @@
 
 mod container;
 mod fail2ban;
+mod postfix;
 mod proxies;
 mod reverse_proxy;
 mod systemd;

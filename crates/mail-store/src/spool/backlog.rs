@@ -7,14 +7,16 @@ use accounts::VaultId;
 use engine::StaticStatement;
 use rusqlite::Row;
 
-use super::MailSpool;
+use super::{MailSpool, to_microseconds};
 use crate::error::Result;
 
 /// The most rows that a call lists, so that its answer has a bounded size.
 pub const LISTED_COUNT_MAX: u32 = 1_000;
 
-pub(super) const TOTAL_SQL: &str =
-    "SELECT count(*), coalesce(sum(size), 0), min(seq) FROM delivery";
+pub(super) const TOTAL_SQL: &str = "SELECT count(*), coalesce(sum(size), 0), min(seq),
+         count(*) FILTER (WHERE seq > ?1), count(*) FILTER (WHERE seq > ?2),
+         count(*) FILTER (WHERE seq > ?3)
+     FROM delivery";
 pub(super) const VAULT_SQL: &str = "SELECT count(*), coalesce(sum(size), 0), min(seq)
      FROM delivery WHERE vault_id = ?1";
 pub(super) const VAULTS_SQL: &str = "SELECT count(*), coalesce(sum(size), 0), min(seq), vault_id
@@ -25,10 +27,14 @@ static VAULT: StaticStatement = StaticStatement::new(VAULT_SQL);
 static VAULTS: StaticStatement = StaticStatement::new(VAULTS_SQL);
 static SET_ASIDE_TOTAL: StaticStatement =
     StaticStatement::new("SELECT count(*), coalesce(sum(size), 0), min(seq) FROM set_aside");
+static FILED_COUNT: StaticStatement = StaticStatement::new("SELECT filed_count FROM spool_state");
 static SET_ASIDE_LIST: StaticStatement = StaticStatement::new(
     "SELECT seq, vault_id, size, reason, set_aside_ms FROM set_aside
      WHERE seq > ?1 ORDER BY seq LIMIT ?2",
 );
+
+/// The ages by which waiting deliveries are counted, in seconds: an hour, a day, a week.
+pub const AGES_S: [u64; 3] = [3_600, 86_400, 7 * 86_400];
 
 /// How much waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +57,11 @@ pub struct VaultBacklog {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoolTotals {
     pub waiting: SpoolBacklog,
+    /// How many deliveries have waited for at most each of [`AGES_S`].
+    pub younger_counts: [u64; AGES_S.len()],
     pub set_aside: SpoolBacklog,
+    /// The number of deliveries that were filed since the spool was created.
+    pub filed_count: u64,
 }
 
 /// A delivery that was set aside.
@@ -68,13 +78,18 @@ pub struct SetAsideDelivery {
 }
 
 impl MailSpool {
-    /// Returns how much waits for all vaults, and how much was set aside. This reads the whole
-    /// index.
-    pub fn totals(&self) -> Result<SpoolTotals> {
+    /// Returns how much waits for all vaults, how much was set aside, and how much was filed.
+    /// `now_ms` is the present time in milliseconds since 1970. This reads the whole index.
+    pub fn totals(&self, now_ms: u64) -> Result<SpoolTotals> {
+        let since = AGES_S.map(|age_s| to_microseconds(now_ms.saturating_sub(age_s * 1_000)));
         self.database.read(|db| {
-            let waiting = db.statement(&TOTAL)?.query_row([], to_backlog)?;
+            let (waiting, younger_counts) = db.statement(&TOTAL)?.query_row(since, |row| {
+                let younger = [to_count(row, 3)?, to_count(row, 4)?, to_count(row, 5)?];
+                Ok((to_backlog(row)?, younger))
+            })?;
             let set_aside = db.statement(&SET_ASIDE_TOTAL)?.query_row([], to_backlog)?;
-            Ok(SpoolTotals { waiting, set_aside })
+            let filed_count = db.statement(&FILED_COUNT)?.query_row([], |row| to_count(row, 0))?;
+            Ok(SpoolTotals { waiting, younger_counts, set_aside, filed_count })
         })
     }
 

@@ -10,16 +10,17 @@ use crate::error::Result;
 /// The file name of the mail spool in a data directory.
 pub const SPOOL_FILE: &str = "spool.sqlite";
 
-/// The first version. `sealed` is the last column, because a row is read from its start: the other
-/// columns are then read without it.
+/// The first version that will be released; version 1 is refused. `sealed` is the last column,
+/// because a row is read from its start: the other columns are then read without it.
 const TABLES: Migration = Migration {
-    version: 1,
+    version: 2,
     sql: "
         CREATE TABLE spool_state (
             id INTEGER PRIMARY KEY CHECK (id = 1),
-            spool_id BLOB NOT NULL
+            spool_id BLOB NOT NULL,
+            filed_count INTEGER NOT NULL
         ) STRICT;
-        INSERT INTO spool_state VALUES (1, randomblob(16));
+        INSERT INTO spool_state VALUES (1, randomblob(16), 0);
         CREATE TABLE delivery (
             seq INTEGER PRIMARY KEY AUTOINCREMENT,
             vault_id BLOB NOT NULL,

@@ -79,7 +79,7 @@ fn a_clock_beyond_all_numbers_is_an_error() {
     let SpoolFixture { spool, .. } = &SpoolFixture::new();
     assert_eq!(spool.deliver(&vault(1), vec![1], u64::MAX).wait().unwrap(), i64::MAX);
     spool.deliver(&vault(1), vec![1], NOW_MS).wait().unwrap_err();
-    assert_eq!(spool.totals().unwrap().waiting.count, 1);
+    assert_eq!(spool.totals(NOW_MS).unwrap().waiting.count, 1);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_deliveries_of_one_message_are_stored_together_or_not_at_all() {
     assert_eq!(spool.deliver_all(both.clone(), NOW_MS).wait().unwrap(), [NOW_US, NOW_US + 1]);
     // Only one number is left.
     spool.deliver_all(both, u64::MAX).wait().unwrap_err();
-    assert_eq!(spool.totals().unwrap().waiting.count, 2);
+    assert_eq!(spool.totals(NOW_MS).unwrap().waiting.count, 2);
     assert_eq!(spool.deliver(&vault(1), vec![1], 0).wait().unwrap(), NOW_US + 2);
 }
 
@@ -190,7 +190,7 @@ fn a_delivery_that_is_set_aside_waits_for_the_operator() {
     };
     assert_eq!(spool.set_aside_deliveries(0).unwrap(), [expected]);
     assert_eq!(spool.set_aside_deliveries(seqs[0]).unwrap(), []);
-    let totals = spool.totals().unwrap();
+    let totals = spool.totals(NOW_MS).unwrap();
     assert_eq!((totals.waiting.count, totals.set_aside.count, totals.set_aside.bytes), (0, 1, 5));
     assert!(spool.remove_set_aside(seqs[0]).wait().unwrap());
     assert!(!spool.remove_set_aside(seqs[0]).wait().unwrap());
@@ -202,17 +202,24 @@ fn backlogs_add_up_what_waits() {
     let fixture = SpoolFixture::new();
     let SpoolFixture { spool, .. } = &fixture;
     let empty = SpoolBacklog { count: 0, bytes: 0, oldest_seq: None };
-    assert_eq!(spool.totals().unwrap().waiting, empty);
+    assert_eq!(spool.totals(NOW_MS).unwrap().waiting, empty);
     let two = fixture.deliver(&vault(2), &[b"abc", b"de"])[0];
     let one = fixture.deliver(&vault(1), &[b"f"])[0];
     let backlog = |count, bytes, seq| SpoolBacklog { count, bytes, oldest_seq: Some(seq) };
-    assert_eq!(spool.totals().unwrap().waiting, backlog(3, 6, two));
+    assert_eq!(spool.totals(NOW_MS).unwrap().waiting, backlog(3, 6, two));
+    let younger = |now_ms| spool.totals(now_ms).unwrap().younger_counts;
+    assert_eq!(younger(NOW_MS), [3, 3, 3]);
+    assert_eq!(younger(NOW_MS + 2 * 3_600_000), [0, 3, 3]);
+    assert_eq!(younger(NOW_MS + 8 * 86_400_000), [0, 0, 0]);
     assert_eq!(spool.backlog(&vault(2)).unwrap(), backlog(2, 5, two));
     assert_eq!(spool.backlog(&vault(3)).unwrap(), empty);
     let of = |number, backlog| VaultBacklog { vault: vault(number), backlog };
     let all = [of(1, backlog(1, 1, one)), of(2, backlog(2, 5, two))];
     assert_eq!(spool.backlogs(None).unwrap(), all);
     assert_eq!(spool.backlogs(Some(&vault(1))).unwrap(), all[1..]);
+    spool.finish(&vault(2), two, 1).wait().unwrap();
+    spool.finish(&vault(2), two, 1).wait().unwrap();
+    assert_eq!(spool.totals(NOW_MS).unwrap().filed_count, 1);
 }
 
 #[test]

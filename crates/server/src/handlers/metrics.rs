@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use accounts::VaultId;
+use engine::clock;
 
 use crate::app_state::AppState;
 use crate::metrics::readiness::Readiness;
@@ -28,7 +29,8 @@ pub(crate) fn render(app: &AppState) -> String {
     let health = app.databases.health().into_iter();
     let vaults: Vec<_> =
         health.filter_map(|(path, health)| Some((VaultId::from_path(&path)?, health))).collect();
-    metrics.text() + &vaults::text(&vaults)
+    let mail = app.mail_totals().map(|totals| totals.metrics_text(clock::now_ms()));
+    metrics.text() + &vaults::text(&vaults) + &mail.unwrap_or_default()
 }
 
 pub(crate) async fn upkeep(app: Arc<AppState>) {

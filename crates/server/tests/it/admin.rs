@@ -178,7 +178,9 @@ fn of_an_account_is_told_what_needs_no_key() {
     assert_eq!((&open["vaults_count"], &open["open_vaults_count"]), (&json!(1), &json!(1)));
     assert!(open["wal_bytes"].as_u64().unwrap() > 4_096, "{open}");
     assert!((0.0..1.0).contains(&open["fragmentation_ratio"].as_f64().unwrap()), "{open}");
-    let unlimited = json!({ "messages_max": null, "bytes_max": null, "devices_max": null });
+    let unlimited = json!({
+        "messages_max": null, "bytes_max": null, "devices_max": null, "mail_bytes_max": null
+    });
     assert_eq!(open["limits"], unlimited);
 
     // After a restart the vault is closed.

@@ -112,7 +112,12 @@ fn an_account_holds_only_so_much_and_can_be_given_more() {
     let cost = KdfCost::insecure_for_tests(1);
     let accounts = Accounts::open(&databases, server.data.path(), cost).unwrap();
     let login = Login::parse("ada").unwrap();
-    let own = AccountLimits { messages_max: Some(3), bytes_max: Some(2), devices_max: Some(1) };
+    let own = AccountLimits {
+        messages_max: Some(3),
+        bytes_max: Some(2),
+        devices_max: Some(1),
+        mail_bytes_max: None,
+    };
     accounts.change_limits(&login, move |limits| *limits = own).unwrap();
     let refused = server.post("/v1/sync/delta", &ada, &messages);
     refused.refused("quota_exceeded");

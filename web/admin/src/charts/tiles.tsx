@@ -1,8 +1,8 @@
 /** The tiles with the present numbers. */
 import type { JSX } from "preact";
 
-import type { ServerOverview } from "../json-types";
-import { bytes, count, percent, shortDuration } from "../format";
+import type { MailTotals, ServerOverview } from "../json-types";
+import { ago, bytes, count, percent, shortDuration } from "../format";
 
 interface Tile {
   readonly name: string;
@@ -31,7 +31,7 @@ export function Tiles({ overview }: TilesProps): JSX.Element {
 }
 
 function tiles(overview: ServerOverview): readonly Tile[] {
-  const { files, open_vaults: open } = overview;
+  const { files, mail, open_vaults: open } = overview;
   const read = open.longest_read_ms;
   const devicesCount = overview.devices_count;
   const devices = devicesCount === 1 ? "1 device" : `${count(devicesCount)} devices`;
@@ -72,5 +72,16 @@ function tiles(overview: ServerOverview): readonly Tile[] {
       value: bytes(open.cache_bytes),
       note: read > 0 ? `longest read ${shortDuration(read)}` : "no active reads",
     },
+    ...(mail === null ? [] : [mailTile(mail, overview.server_time_ms)]),
   ];
+}
+
+function mailTile(mail: MailTotals, nowMs: number): Tile {
+  const { oldest_ms: oldestMs, set_aside_count: asideCount } = mail;
+  const oldest = oldestMs === null ? "none waits" : `oldest ${ago(oldestMs, nowMs)}`;
+  return {
+    name: "Waiting mail",
+    value: count(mail.waiting_count),
+    note: asideCount > 0 ? `${count(asideCount)} set aside` : oldest,
+  };
 }

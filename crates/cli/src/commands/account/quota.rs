@@ -17,7 +17,7 @@ use crate::output::Printer;
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  warren account quota ada --messages 1000000 --bytes 500000000\n  \
-                        warren account quota ada --devices 20\n  \
+                        warren account quota ada --devices 20 --mail-bytes 1000000000\n  \
                         warren account quota ada --messages default"
 )]
 pub(crate) struct AccountQuotaArgs {
@@ -32,6 +32,10 @@ pub(crate) struct AccountQuotaArgs {
     /// Maximum number of devices (up to 900), or `default` for the server's limit.
     #[arg(long, value_name = "COUNT", value_parser = parse_devices)]
     devices: Option<QuotaArg>,
+    /// Maximum size of the account's mail in bytes, as it is stored, or `default` for the server's
+    /// limit. Further mail is refused for now, and the mail transfer agent sends it again.
+    #[arg(long, value_name = "BYTES", value_parser = parse)]
+    mail_bytes: Option<QuotaArg>,
     #[command(flatten)]
     data: DataDirArgs,
 }
@@ -71,12 +75,14 @@ pub(crate) struct AccountQuota {
     bytes_max: Option<u64>,
     /// The largest number of devices; null for the server's default.
     devices_max: Option<u32>,
+    /// The largest size of the account's mail in bytes; null for the server's default.
+    mail_bytes_max: Option<u64>,
 }
 
 impl From<AccountLimits> for AccountQuota {
     fn from(limits: AccountLimits) -> Self {
-        let AccountLimits { messages_max, bytes_max, devices_max } = limits;
-        Self { messages_max, bytes_max, devices_max }
+        let AccountLimits { messages_max, bytes_max, devices_max, mail_bytes_max } = limits;
+        Self { messages_max, bytes_max, devices_max, mail_bytes_max }
     }
 }
 
@@ -101,7 +107,7 @@ fn parse_devices(text: &str) -> Result<QuotaArg, String> {
 
 pub(crate) fn run(arguments: &AccountQuotaArgs, output: Printer) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
-    let (messages, bytes) = (arguments.messages, arguments.bytes);
+    let (messages, bytes, mail) = (arguments.messages, arguments.bytes, arguments.mail_bytes);
     let devices = arguments.devices.map(|limit| {
         limit.custom().map(|count| u32::try_from(count).expect("`parse_devices` has seen to it"))
     });
@@ -110,6 +116,7 @@ pub(crate) fn run(arguments: &AccountQuotaArgs, output: Printer) -> anyhow::Resu
         limits.messages_max = messages.map_or(limits.messages_max, QuotaArg::custom);
         limits.bytes_max = bytes.map_or(limits.bytes_max, QuotaArg::custom);
         limits.devices_max = devices.unwrap_or(limits.devices_max);
+        limits.mail_bytes_max = mail.map_or(limits.mail_bytes_max, QuotaArg::custom);
     })?;
     output.line(format_args!("{login}: {}", describe(limits)));
     output.json(&AccountQuotaOutput { login: login.to_string(), limits: limits.into() })
@@ -122,5 +129,6 @@ pub(crate) fn describe(limits: AccountLimits) -> String {
     };
     let (messages, bytes) = (text(limits.messages_max), text(limits.bytes_max));
     let devices = text(limits.devices_max.map(u64::from));
-    format!("limits: messages {messages}, bytes {bytes}, devices {devices}")
+    let mail = text(limits.mail_bytes_max);
+    format!("limits: messages {messages}, bytes {bytes}, devices {devices}, mail bytes {mail}")
 }

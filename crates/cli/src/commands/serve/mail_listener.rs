@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use anyhow::ensure;
 use clap::Args;
-use mail_server::MailServer;
-use server::SyncServer;
+use mail_server::{MailOverview, MailServer, MailServerConfig};
+use server::{MailTotals, SyncServer};
 
 /// The maximum length of a host name (RFC 1035).
 const HOST_NAME_BYTES_MAX: usize = 253;
@@ -21,6 +21,10 @@ pub(crate) struct MailListenerArgs {
     /// Host name of the server in LMTP replies and in the header field Received.
     #[arg(long, default_value = "localhost", value_name = "NAME", value_parser = parse_host_name)]
     mail_host_name: String,
+    /// Maximum size of an account's mail in bytes, as it is stored; `warren account quota` overrides
+    /// it. Further mail is refused for now [default: no limit]
+    #[arg(long, value_name = "BYTES")]
+    account_mail_bytes_max: Option<u64>,
 }
 
 /// Checks a host name, which becomes a part of replies and of a header field.
@@ -45,8 +49,16 @@ impl MailListenerArgs {
     ) -> anyhow::Result<Option<MailServer>> {
         let Some(address) = self.lmtp else { return Ok(None) };
         let services = server.services();
-        let bound =
-            MailServer::bind(services.databases(), data, address, self.mail_host_name).await?;
+        let config = MailServerConfig {
+            listen: address,
+            server_name: self.mail_host_name,
+            mail_bytes_max: self.account_mail_bytes_max.unwrap_or(u64::MAX),
+        };
+        let bound = MailServer::bind(services.databases(), data, config).await?;
+        let overview = bound.overview_reader();
+        server.show_mail(Box::new(move || {
+            overview.read().map(to_totals).map_err(|error| error.to_string())
+        }));
         if !bound.address().ip().is_loopback() {
             tracing::warn!(
                 "everyone who can connect to {} can deliver mail: use a loopback address, or \
@@ -55,5 +67,22 @@ impl MailListenerArgs {
             );
         }
         Ok(Some(bound))
+    }
+}
+
+/// Converts the overview for the operator's calls.
+fn to_totals(overview: MailOverview) -> MailTotals {
+    let MailOverview { spool, oldest_ms, deliveries_count, refused_count, connections_count } =
+        overview;
+    MailTotals {
+        waiting_count: spool.waiting.count,
+        waiting_bytes: spool.waiting.bytes,
+        younger_counts: spool.younger_counts,
+        oldest_ms,
+        set_aside_count: spool.set_aside.count,
+        filed_count: spool.filed_count,
+        delivered_count: deliveries_count,
+        refused_count,
+        connections_count,
     }
 }

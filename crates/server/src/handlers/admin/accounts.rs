@@ -99,6 +99,7 @@ struct AccountLimitsView {
     messages_max: Option<u64>,
     bytes_max: Option<u64>,
     devices_max: Option<u32>,
+    mail_bytes_max: Option<u64>,
 }
 
 error_responses!(ListAccountsErrors: OPERATOR, [TooLarge]);
@@ -203,6 +204,7 @@ fn account(
             messages_max: limits.messages_max,
             bytes_max: limits.bytes_max,
             devices_max: limits.devices_max,
+            mail_bytes_max: limits.mail_bytes_max,
         },
     })
 }

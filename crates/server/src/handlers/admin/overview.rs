@@ -16,6 +16,7 @@ use crate::blocking::blocking;
 use crate::error::ApiError;
 use crate::http::extract::OperatorAuth;
 use crate::http::openapi::{OPERATOR, error_responses};
+use crate::mail_totals::MailTotals;
 use crate::metrics::readiness::Readiness;
 use crate::metrics::vault_sizes::VaultSizes;
 use crate::metrics::{DURATION_BOUNDS_MS, TotalsSnapshot};
@@ -48,6 +49,8 @@ pub(super) struct ServerOverview {
     messages: MessageTotals,
     transactions: TransactionTotals,
     maintenance: MaintenanceTotals,
+    /// The state of mail; null if the server receives none.
+    mail: Option<MailTotals>,
 }
 
 /// The storage of the vaults.
@@ -194,6 +197,7 @@ fn overview_of(app: &AppState) -> Result<ServerOverview, ApiError> {
         },
         transactions: app.databases.totals().into(),
         maintenance: app.databases.maintenance().into(),
+        mail: app.mail_totals(),
     })
 }
 
