@@ -3,6 +3,7 @@
 pub(crate) mod kdf;
 pub(crate) mod key_wrap;
 pub(crate) mod login;
+pub(crate) mod mail_password;
 pub(crate) mod password;
 pub(crate) mod password_record;
 pub(crate) mod random;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::limits::{
-    MAIL_ADDRESSES_COUNT_MAX, PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN, SUB_VAULTS_COUNT_MAX,
+    MAIL_ADDRESSES_COUNT_MAX, MAIL_PASSWORD_NAME_BYTES_MAX, MAIL_PASSWORDS_COUNT_MAX,
+    PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN, SUB_VAULTS_COUNT_MAX,
 };
 
 /// The crate's result type.
@@ -44,6 +45,10 @@ pub enum Error {
     MailNotSetUp,
     #[error("the account has reached its limit of mail addresses ({MAIL_ADDRESSES_COUNT_MAX})")]
     TooManyMailAddresses,
+    #[error("the account has reached its limit of mail passwords ({MAIL_PASSWORDS_COUNT_MAX})")]
+    TooManyMailPasswords,
+    #[error("the name of a mail password has at most {MAIL_PASSWORD_NAME_BYTES_MAX} bytes")]
+    MailPasswordNameTooLong,
     #[error("the account's messages are encrypted with another key")]
     KeyMismatch,
     /// A row of the accounts file contains a value that this program never writes.

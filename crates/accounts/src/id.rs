@@ -34,6 +34,10 @@ pub struct VaultId(String);
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeviceId(String);
 
+/// The id of a mail password.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MailPasswordId(String);
+
 impl VaultId {
     const DIGITS: usize = 32;
 
@@ -78,6 +82,18 @@ impl DeviceId {
     }
 }
 
+impl MailPasswordId {
+    const DIGITS: usize = 16;
+
+    pub(crate) fn generate() -> Self {
+        Self(hex(&random::bytes::<8>()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl fmt::Display for VaultId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -87,6 +103,21 @@ impl fmt::Display for VaultId {
 impl fmt::Display for DeviceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for MailPasswordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Parses an id. Any other text is an unknown password: [`Error::NotFound`].
+impl FromStr for MailPasswordId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        parse(text, Self::DIGITS).map(Self)
     }
 }
 

@@ -18,6 +18,7 @@ mod error;
 mod id;
 mod limits;
 mod mail_addresses;
+mod mail_passwords;
 mod mail_vaults;
 mod revocations;
 mod schema;
@@ -27,17 +28,19 @@ pub use accounts::{AccountSummary, Accounts, UnlockedAccount};
 pub use admin_queries::{AccountPageQuery, AccountSortBy, AccountTotals};
 pub use credentials::kdf::KdfCost;
 pub use credentials::login::Login;
+pub use credentials::mail_password::MailPassword;
 pub use credentials::password::Password;
 pub use credentials::token::DeviceToken;
 pub use devices::{DeviceCredentials, DeviceRow, DeviceSession};
 pub use encryption_mode::MessageSet;
 pub use error::{Error, Result};
-pub use id::{AccountId, DeviceId, VAULTS_DIRECTORY, VaultId};
+pub use id::{AccountId, DeviceId, MailPasswordId, VAULTS_DIRECTORY, VaultId};
 pub use limits::{
     AccountLimits, DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MAX, MAIL_ADDRESSES_COUNT_MAX,
-    SUB_VAULTS_COUNT_MAX,
+    MAIL_PASSWORD_NAME_BYTES_MAX, MAIL_PASSWORDS_COUNT_MAX, SUB_VAULTS_COUNT_MAX,
 };
 pub use mail_addresses::{MailAddress, MailRecipient};
+pub use mail_passwords::{MailPasswordRow, NewMailPassword};
 pub use mail_vaults::MailVaultRow;
 pub use revocations::{AppliedRevocations, ParsedRevocations, REVOCATIONS_FILE};
 pub use schema::{ACCOUNTS_FILE, RESTORING, check_restored, make_data_directory};

@@ -22,6 +22,12 @@ pub const SUB_VAULTS_COUNT_MAX: u32 = 10_000;
 /// The maximum number of mail addresses of one account.
 pub const MAIL_ADDRESSES_COUNT_MAX: u32 = 1_000;
 
+/// The maximum number of mail passwords of one account: one for each mail program.
+pub const MAIL_PASSWORDS_COUNT_MAX: u32 = 100;
+
+/// The maximum length of the name of a mail password.
+pub const MAIL_PASSWORD_NAME_BYTES_MAX: usize = 100;
+
 /// The default maximum number of devices of one account.
 pub const DEVICES_COUNT_DEFAULT: u32 = 500;
 

@@ -44,11 +44,11 @@ impl UnlockedAccount {
 
 impl Accounts {
     /// Records the account's mail vault before it is created. If it is recorded already, only its
-    /// public key is replaced. `unlocked` is access to the account's own vault.
+    /// public key is replaced. `mail` is access to it.
     ///
     /// Returns [`Error::NotFound`] if the account was removed in the meantime.
-    pub fn record_mail_vault(&self, unlocked: &UnlockedAccount, public_key: &[u8]) -> Result<()> {
-        let (account, vault) = (unlocked.account, unlocked.mail_vault().vault);
+    pub fn record_mail_vault(&self, mail: &UnlockedAccount, public_key: &[u8]) -> Result<()> {
+        let (account, vault) = (mail.account, mail.vault.clone());
         let public_key = public_key.to_vec();
         schema::write(&self.database, move |db| {
             let sql = "SELECT 1 FROM account WHERE id = ?1";

@@ -94,6 +94,10 @@ impl Revocation {
                 let sql = "SELECT 1 FROM account WHERE vault_id = ?1";
                 db.prepare_cached(sql)?.exists([vault.as_str()])?
             }
+            Self::MailPassword(id) => {
+                let sql = "SELECT 1 FROM mail_password WHERE id = ?1";
+                db.prepare_cached(sql)?.exists([id.as_str()])?
+            }
             Self::Password(vault, number, _) => {
                 let sql = "SELECT 1 FROM account WHERE vault_id = ?1 AND wrap_number < ?2";
                 db.prepare_cached(sql)?.exists(params![vault.as_str(), number])?
@@ -122,6 +126,10 @@ impl Revocation {
                 applied.removed_vaults.extend(vaults_of(db, "vault_id", vault.as_str())?);
                 let sql = "DELETE FROM account WHERE vault_id = ?1";
                 db.prepare_cached(sql)?.execute([vault.as_str()])?;
+            }
+            Self::MailPassword(id) => {
+                let sql = "DELETE FROM mail_password WHERE id = ?1";
+                db.prepare_cached(sql)?.execute([id.as_str()])?;
             }
             Self::Password(vault, number, wrap) => {
                 let account = "SELECT id FROM account WHERE vault_id = ?1";

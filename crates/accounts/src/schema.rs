@@ -30,7 +30,7 @@ pub const RESTORING: &str = "restoring";
 
 const MIGRATIONS: &[Migration] = &[TABLES];
 
-/// The first released version. The unreleased versions 1 to 9 had other names, and are refused.
+/// The first released version. The unreleased versions 1 to 10 had other names, and are refused.
 ///
 /// `account`:
 /// - `wrap_number` counts the wraps of the account's password, from 0 (`revocations.rs`).
@@ -40,7 +40,7 @@ const MIGRATIONS: &[Migration] = &[TABLES];
 /// - `e2ee_vault_id` is the sub-vault with the e2ee set (`encryption_mode.rs`).
 /// - A limit of NULL means the server's default.
 const TABLES: Migration = Migration {
-    version: 10,
+    version: 11,
     sql: "
         CREATE TABLE account (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -86,6 +86,15 @@ const TABLES: Migration = Migration {
             restores_count INTEGER NOT NULL DEFAULT 0,
             public_key BLOB NOT NULL
         ) STRICT;
+        CREATE TABLE mail_password (
+            id TEXT PRIMARY KEY NOT NULL,
+            account_id INTEGER NOT NULL REFERENCES mail_vault ON DELETE CASCADE,
+            hash BLOB NOT NULL UNIQUE,
+            wrapped_key BLOB NOT NULL,
+            sealed_name BLOB NOT NULL,
+            created_ms INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX mail_password_by_account ON mail_password (account_id);
         CREATE TABLE mail_address (
             address TEXT PRIMARY KEY NOT NULL,
             account_id INTEGER NOT NULL REFERENCES mail_vault ON DELETE CASCADE

@@ -146,6 +146,7 @@ codes! {
     TooLarge: "too_large", Some(413), false, "A limit was exceeded; the message names it.";
     TooManyAttempts: "too_many_attempts", Some(429), true, "Too many failed logins; Retry-After gives the time to wait.";
     TooManyMailAddresses: "too_many_mail_addresses", None, false, "An account has at most 1,000 mail addresses.";
+    TooManyMailPasswords: "too_many_mail_passwords", None, false, "An account has at most 100 mail passwords.";
     TransactionEnded: "transaction_ended", None, false, "The transaction was rolled back before the call.";
     TransactionRequired: "transaction_required", None, false, "BEGIN, COMMIT and similar statements must go through a transaction call.";
     Unavailable: "unavailable", Some(503), true, "The server is stopping, or is recovering from a disk or database failure.";

@@ -8,8 +8,9 @@
 //!
 //! associated data of a password's wrap:  "warren password wrap 1" vault
 //! associated data of a token's wrap:     "warren token wrap 1" vault device
+//! … of a mail password's wrap:           "warren mail password wrap 1" vault password
 //! ```
-//! with the vault's 32 and the device's 16 hex digits as text. The number in the label is the
+//! with the vault's 32 and the device's or password's 16 hex digits as text. The number in the label is the
 //! version of the format.
 //!
 //! # Invariants
@@ -26,7 +27,7 @@ use engine::DatabaseKey;
 use zeroize::Zeroizing;
 
 use super::random;
-use crate::id::{DeviceId, VaultId};
+use crate::id::{DeviceId, MailPasswordId, VaultId};
 
 const NONCE_BYTES: usize = 24;
 const KEY_BYTES: usize = 32;
@@ -39,6 +40,8 @@ pub(crate) type WrappedKey = [u8; NONCE_BYTES + KEY_BYTES + TAG_BYTES];
 pub(crate) enum WrapContext<'a> {
     Account(&'a VaultId),
     Device(&'a VaultId, &'a DeviceId),
+    /// The mail vault, and the mail password that wraps its key.
+    MailPassword(&'a VaultId, &'a MailPasswordId),
 }
 
 /// A key that wraps vault keys.
@@ -98,6 +101,9 @@ impl WrapContext<'_> {
             Self::Account(vault) => ["warren password wrap 1", vault.as_str()].concat(),
             Self::Device(vault, device) => {
                 ["warren token wrap 1", vault.as_str(), device.as_str()].concat()
+            }
+            Self::MailPassword(vault, password) => {
+                ["warren mail password wrap 1", vault.as_str(), password.as_str()].concat()
             }
         }
         .into_bytes()

@@ -4,6 +4,7 @@
 //! device <id>                                                            a device was revoked
 //! account <vault>                                                        an account was removed
 //! password <vault> <number> <memory_kib> <passes> <salt> <wrapped key>   a password was changed
+//! mail_password <id>                                                     a mail password was removed
 //! cancelled <checksum of an earlier line>                                that one was not done
 //! ```
 //!
@@ -15,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::credentials::kdf::KdfCost;
 use crate::credentials::password_record::PasswordWrappedKey;
-use crate::id::{DeviceId, VaultId, hex};
+use crate::id::{DeviceId, MailPasswordId, VaultId, hex};
 
 const CHECKSUM_BYTES: usize = 8;
 
@@ -26,6 +27,7 @@ pub(crate) enum Revocation {
     Account(VaultId),
     /// The new wrap of a password, after its number in the account (`account.wrap_number`).
     Password(VaultId, u32, PasswordWrappedKey),
+    MailPassword(MailPasswordId),
 }
 
 impl Revocation {
@@ -47,6 +49,7 @@ impl Revocation {
                 let (salt, key) = (hex(&wrap.salt), hex(&wrap.wrapped_key));
                 format!("password {vault} {number} {memory_kib} {passes} {salt} {key}")
             }
+            Self::MailPassword(id) => format!("mail_password {id}"),
         }
     }
 }
@@ -119,6 +122,7 @@ impl<'l> RevocationLine<'l> {
         let revocation = match *words.split(' ').collect::<Vec<_>>() {
             ["cancelled", checksum] => return Some(Self::Cancelled(checksum)),
             ["device", device] => Revocation::Device(device.parse().ok()?),
+            ["mail_password", id] => Revocation::MailPassword(id.parse().ok()?),
             ["account", vault] => Revocation::Account(vault.parse().ok()?),
             ["password", vault, number, memory_kib, passes, salt, key] => {
                 let (memory_kib, passes) = (memory_kib.parse().ok()?, passes.parse().ok()?);
@@ -159,6 +163,7 @@ mod tests {
         vec![
             Revocation::Device(DeviceId::generate()),
             Revocation::Password(vault.clone(), 3, wrap),
+            Revocation::MailPassword(MailPasswordId::generate()),
             Revocation::Account(vault),
         ]
     }
@@ -172,7 +177,7 @@ mod tests {
         let written = revocations();
         let read = ParsedRevocations::parse(&list(&written));
         assert!(read.in_effect == written);
-        assert_eq!((read.count(), read.damaged_lines()), (3, &[][..]));
+        assert_eq!((read.count(), read.damaged_lines()), (4, &[][..]));
     }
 
     #[test]
@@ -185,7 +190,7 @@ mod tests {
                 let read = ParsedRevocations::parse(&list);
                 assert!(read.in_effect == [&written[..], &written].concat(), "{length}");
                 // A line feed alone is not a damaged line.
-                let damaged: &[usize] = if length == 1 { &[] } else { &[5] };
+                let damaged: &[usize] = if length == 1 { &[] } else { &[6] };
                 assert_eq!(read.damaged_lines(), damaged, "{length}");
             }
         }
@@ -204,7 +209,7 @@ mod tests {
                 assert!(read.in_effect.iter().all(is_of_list), "{at}, {bit}");
                 // If two lines become one, both are lost.
                 let is_end = sound[at] == b'\n' && at > 0;
-                assert!(read.count() >= if is_end { 1 } else { 2 }, "{at}, {bit}");
+                assert!(read.count() >= if is_end { 2 } else { 3 }, "{at}, {bit}");
                 assert!(!read.damaged_lines().is_empty(), "{at}, {bit}");
             }
         }
@@ -213,10 +218,10 @@ mod tests {
     #[test]
     fn what_was_cancelled_does_not_count_unless_it_was_done_later() {
         let written = revocations();
-        let last = written.last().unwrap();
+        let (last, others) = written.split_last().unwrap();
         let mut list = list(&written);
         list.extend(last.to_cancelling_line().bytes());
-        assert!(ParsedRevocations::parse(&list).in_effect == written[..2]);
+        assert!(ParsedRevocations::parse(&list).in_effect == others);
         list.extend(last.to_line().bytes());
         assert!(ParsedRevocations::parse(&list).in_effect == written);
     }

@@ -33,7 +33,7 @@ fn an_address_needs_an_account_with_a_mail_vault() {
     assert!(matches!(without_vault, Err(Error::MailNotSetUp)), "{without_vault:?}");
     fixture.check_recipient("ada@example.org", None);
 
-    fixture.accounts.record_mail_vault(&ada, MAIL_KEY).unwrap();
+    fixture.accounts.record_mail_vault(&ada.mail_vault(), MAIL_KEY).unwrap();
     fixture.add_address("ada", "ada@example.org").unwrap();
     fixture.check_recipient("ada@example.org", Some(&ada));
     fixture.accounts.change_limits(&ada.login, |limits| limits.mail_bytes_max = Some(7)).unwrap();

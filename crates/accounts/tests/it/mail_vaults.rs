@@ -13,7 +13,7 @@ fn the_mail_vault_is_the_sub_vault_named_mail_and_is_not_listed_among_the_others
     assert_eq!(fixture.accounts.mail_vault(ada.account).unwrap(), None);
 
     for _ in 0..2 {
-        fixture.accounts.record_mail_vault(&ada, MAIL_KEY).unwrap();
+        fixture.accounts.record_mail_vault(&ada.mail_vault(), MAIL_KEY).unwrap();
         let row = fixture.accounts.mail_vault(ada.account).unwrap().unwrap();
         assert_eq!((row.vault, row.restores_count), (mail.vault.clone(), 0));
     }
@@ -27,7 +27,7 @@ fn a_removed_account_gets_no_mail_vault() {
     let fixture = AccountsFixture::new();
     let ada = fixture.add("ada");
     fixture.accounts.remove(&login("ada")).unwrap();
-    let added = fixture.accounts.record_mail_vault(&ada, MAIL_KEY);
+    let added = fixture.accounts.record_mail_vault(&ada.mail_vault(), MAIL_KEY);
     assert!(matches!(added, Err(Error::NotFound)), "{added:?}");
 }
 
@@ -38,7 +38,7 @@ fn a_restore_counts_for_all_mail_vaults_and_for_later_ones_it_does_not() {
     fixture.accounts.record_mail_restore().unwrap();
     fixture.accounts.record_mail_restore().unwrap();
     // Recording the mail vault again keeps the count.
-    fixture.accounts.record_mail_vault(&ada, MAIL_KEY).unwrap();
+    fixture.accounts.record_mail_vault(&ada.mail_vault(), MAIL_KEY).unwrap();
     let cyd = fixture.add_with_mail("cyd");
     let counts = [ada, bob, cyd].map(|unlocked| {
         fixture.accounts.mail_vault(unlocked.account).unwrap().unwrap().restores_count

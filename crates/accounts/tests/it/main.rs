@@ -16,6 +16,7 @@ mod admin_queries;
 mod devices;
 mod encryption_mode;
 mod mail_addresses;
+mod mail_passwords;
 mod mail_vaults;
 mod passwords;
 mod revocations;
@@ -49,7 +50,7 @@ impl AccountsFixture {
     /// Adds an account that has a mail vault.
     fn add_with_mail(&self, name: &str) -> UnlockedAccount {
         let unlocked = self.add(name);
-        self.accounts.record_mail_vault(&unlocked, MAIL_KEY).unwrap();
+        self.accounts.record_mail_vault(&unlocked.mail_vault(), MAIL_KEY).unwrap();
         unlocked
     }
 
@@ -86,15 +87,15 @@ fn open(data: &Path, kdf: KdfCost) -> (Arc<Accounts>, Databases) {
 fn an_accounts_file_of_an_older_format_is_refused_and_stays() {
     let data = TempDir::new().unwrap();
     let file = data.path().join("accounts.sqlite");
-    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 9";
+    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 10";
     Connection::open(&file).unwrap().execute_batch(older).unwrap();
     let databases = Databases::start(EngineLimits::default()).unwrap();
     let error = Accounts::open(&databases, data.path(), KDF).err().unwrap();
-    let expected = engine::Error::SchemaTooOld { found: 9, oldest: 10 };
+    let expected = engine::Error::SchemaTooOld { found: 10, oldest: 11 };
     assert!(error.to_string().contains(&expected.to_string()), "{error}");
     let version = "SELECT user_version FROM pragma_user_version";
     let found: u32 = Connection::open(&file).unwrap().query_row(version, [], |r| r.get(0)).unwrap();
-    assert_eq!(found, 9);
+    assert_eq!(found, 10);
 }
 
 fn login(name: &str) -> Login {

@@ -52,22 +52,27 @@ fn an_older_copy_gets_what_was_revoked_since() {
     let further = ada.sub_vault_id("budget");
     fixture.accounts.add_sub_vault(bob.account, &further).unwrap();
     let mail = bob.mail_vault().vault;
-    fixture.accounts.record_mail_vault(&bob, MAIL_KEY).unwrap();
+    fixture.accounts.record_mail_vault(&bob.mail_vault(), MAIL_KEY).unwrap();
     fixture.add_address("bob", "bob@example.org").unwrap();
+    fixture.accounts.record_mail_vault(&ada.mail_vault(), MAIL_KEY).unwrap();
+    let phones = [(); 2].map(|()| fixture.accounts.add_mail_password(&ada, "phone", NOW).unwrap());
     let copy = fixture.copy();
     fixture.accounts.revoke(ada.account, &lost.device_id).unwrap();
     let [old, first, second] = ["ada's secret password", "the first new one", "the second new one"];
     for (old, new) in [(old, first), (first, second)] {
         fixture.accounts.change_password(&login("ada"), &secret(old), &secret(new)).unwrap();
     }
+    fixture.accounts.remove_mail_password(ada.account, &phones[0].id).unwrap();
     fixture.accounts.remove(&login("bob")).unwrap();
 
     let older = AccountsFixture::of_files(&copy, &fixture.list());
     assert!(!is_unknown(&older, &lost.token));
     let found = older.accounts.apply_revocations().unwrap();
     let removed_vaults = vec![bob.vault, further, mail];
-    // The three changes are the device, the last of the passwords, and the account.
-    assert_eq!(found, AppliedRevocations { removed_vaults, ..applied(3) });
+    // The changes are the device, the last of the passwords, a mail password and the account.
+    assert_eq!(found, AppliedRevocations { removed_vaults, ..applied(4) });
+    let opens = phones.map(|phone| older.accounts.unlock_mail(&ada.login, &phone.password).is_ok());
+    assert_eq!(opens, [false, true]);
     assert!(is_unknown(&older, &lost.token) && is_unknown(&older, &of_bob.token));
     assert_eq!(older.accounts.find_recipient("bob@example.org").unwrap(), None);
     assert!(!is_unknown(&older, &kept.token));

@@ -26,6 +26,9 @@ fn the_files_hold_no_key_no_token_and_no_password() {
     let new = secret("the second password");
     fixture.accounts.change_password(&login("ada"), &password("ada"), &new).unwrap();
     fixture.accounts.unlock_by_token(&device.token).unwrap();
+    let mail = ada.mail_vault();
+    fixture.accounts.record_mail_vault(&mail, MAIL_KEY).unwrap();
+    let phone = fixture.accounts.add_mail_password(&ada, "Ada's telephone", NOW).unwrap();
 
     let raw = raw_bytes(fixture.data.path());
     assert!(contains(&raw, ada.vault.as_str().as_bytes()), "the scan sees what is there");
@@ -37,6 +40,12 @@ fn the_files_hold_no_key_no_token_and_no_password() {
     assert!(!contains(&raw, b"second password"));
     assert!(!contains(&raw, secret_text.as_bytes()));
     assert!(!contains(&raw, &URL_SAFE_NO_PAD.decode(secret_text).unwrap()));
+    assert!(contains(&raw, phone.id.as_str().as_bytes()));
+    let text = phone.password.to_text();
+    for secret in [text.as_bytes(), text.replace('-', "").as_bytes(), b"telephone"] {
+        assert!(!contains(&raw, secret));
+    }
+    assert!(!contains(&raw, mail.key.as_bytes()));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use mail_store::{MailSecretKey, MailSpool, MailVault, SPOOL_FILE};
 use protocol::ErrorCode;
 use sync_store::{DataDirLock, PostgresDatabase, VaultFiles, Vaults};
 use tokio::runtime::{Handle, Runtime};
+use zeroize::Zeroizing;
 
 use super::key_args::FileKeyArgs;
 use super::password::PasswordSource;
@@ -133,30 +134,37 @@ impl DataDir {
         password: &PasswordSource,
     ) -> anyhow::Result<UnlockedAccount> {
         let login = Login::parse(login)?;
-        // Accounts from apps of other servers may have shorter passwords than new accounts.
         let password = password.read(&format!("Password for {login}: "))?;
-        let password = Password::parse_any_length(password)?;
-        Ok(self.accounts.unlock(&login, &password)?)
+        self.unlock_with(&login, password)
     }
 
-    /// Opens the account's mail vault, and creates it if it is missing.
-    pub(crate) fn open_mail(&self, unlocked: &UnlockedAccount) -> anyhow::Result<MailVault> {
-        let recorded = self.accounts.mail_vault(unlocked.account)?;
+    /// Unlocks an account with this password.
+    pub(crate) fn unlock_with(
+        &self,
+        login: &Login,
+        password: Zeroizing<String>,
+    ) -> anyhow::Result<UnlockedAccount> {
+        // Accounts from apps of other servers may have shorter passwords than new accounts.
+        Ok(self.accounts.unlock(login, &Password::parse_any_length(password)?)?)
+    }
+
+    /// Opens a mail vault, and creates it if it is missing. `mail` is access to it.
+    pub(crate) fn open_mail(&self, mail: &UnlockedAccount) -> anyhow::Result<MailVault> {
+        let recorded = self.accounts.mail_vault(mail.account)?;
         let restores_count = recorded.as_ref().map_or(0, |row| row.restores_count);
-        let mail = unlocked.mail_vault();
         let public_key = MailSecretKey::derive(&mail.key).public_key().to_bytes();
         if recorded.as_ref().is_none_or(|row| row.public_key != public_key) {
             if recorded.is_some() {
                 tracing::error!(
                     "the accounts file has another public key for the mail of {}; mail that was \
                      sealed to it cannot be read, and its own key was stored again",
-                    unlocked.login
+                    mail.login
                 );
             }
             // The vault's record comes first, so that its file is removed with the account.
-            self.accounts.record_mail_vault(unlocked, &public_key)?;
+            self.accounts.record_mail_vault(mail, &public_key)?;
         }
-        Ok(MailVault::open(&self.databases, &self.path, &mail, restores_count)?)
+        Ok(MailVault::open(&self.databases, &self.path, mail, restores_count)?)
     }
 
     /// Opens the mail spool.

@@ -8,6 +8,7 @@ pub(crate) mod import;
 pub(crate) mod list;
 mod mail_account;
 pub(crate) mod mailboxes;
+pub(crate) mod password;
 pub(crate) mod show;
 pub(crate) mod spool;
 
@@ -27,6 +28,8 @@ pub(crate) enum MailCommand {
     Search(list::MailSearchArgs),
     Export(export::MailExportArgs),
     #[command(subcommand)]
+    Password(password::MailPasswordCommand),
+    #[command(subcommand)]
     Spool(spool::MailSpoolCommand),
 }
 
@@ -39,6 +42,7 @@ pub(crate) fn run(command: &MailCommand, output: Printer) -> anyhow::Result<()> 
         MailCommand::Show(arguments) => show::run(arguments, output),
         MailCommand::Search(arguments) => list::search(arguments, output),
         MailCommand::Export(arguments) => export::run(arguments, output),
+        MailCommand::Password(command) => password::run(command, output),
         MailCommand::Spool(command) => spool::run(command, output),
     }
 }

@@ -148,6 +148,8 @@ fn accounts_code(error: &accounts::Error) -> Option<ErrorCode> {
         E::MailAddressTaken => ErrorCode::MailAddressTaken,
         E::MailNotSetUp => ErrorCode::MailNotSetUp,
         E::TooManyMailAddresses => ErrorCode::TooManyMailAddresses,
+        E::TooManyMailPasswords => ErrorCode::TooManyMailPasswords,
+        E::MailPasswordNameTooLong => ErrorCode::TooLarge,
         E::KeyMismatch => ErrorCode::EncryptionMismatch,
         E::Damaged { .. } => ErrorCode::CorruptDatabase,
         E::UnfinishedRestore { .. } => ErrorCode::UnfinishedRestore,

@@ -144,6 +144,10 @@ fn with_mail(recorder: &CommandRecorder, place: &SyncFixture, password: &str) {
     run(&["mail", "show", "2"]);
     assert_eq!(run(&["mail", "search", "secret 6"]).as_array().unwrap().len(), 1);
     run(&["mail", "export", "maildir", &place.at("maildir")]);
+    let added = run(&["mail", "password", "add", "--name", "phone"]);
+    run(&["mail", "password", "list"]);
+    let id = added["password_id"].as_str().unwrap();
+    recorder.run(&["mail", "password", "remove", id, "--login", "ada", "--data", &place.data]);
     recorder.run(&["mail", "spool", "list", "--data", &place.data]);
 }
 

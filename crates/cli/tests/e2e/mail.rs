@@ -71,7 +71,7 @@ impl MailFixture {
     }
 
     /// Writes an mbox with this number of messages, and returns its path.
-    fn mbox(&self, name: &str, count: u64) -> String {
+    pub(crate) fn mbox(&self, name: &str, count: u64) -> String {
         let path = self.0.at(name);
         fs::write(&path, (0..count).map(mbox_message).collect::<String>()).unwrap();
         path

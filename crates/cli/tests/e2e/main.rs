@@ -43,6 +43,7 @@ mod lost_edits;
 mod mail;
 mod mail_delivery;
 mod mail_input;
+mod mail_passwords;
 mod manuals;
 mod memory;
 mod one_code;

@@ -52,7 +52,9 @@ pub(crate) fn command(arguments: &[&str]) -> String {
         arguments.iter().copied().take_while(|word| !word.starts_with('-')).take(3).collect();
     let has_subcommands = ["account", "actual-budget", "bench", "device", "mail", "storage"];
     match &words[..] {
-        ["mail", second @ ("address" | "spool"), third] => format!("mail {second} {third}"),
+        ["mail", second @ ("address" | "password" | "spool"), third] => {
+            format!("mail {second} {third}")
+        }
         [first, second, ..] if has_subcommands.contains(first) => format!("{first} {second}"),
         [first, ..] => (*first).to_owned(),
         [] => panic!("no command in {arguments:?}"),

@@ -103,6 +103,7 @@ export type ErrorCodeJson =
   | "too_large"
   | "too_many_attempts"
   | "too_many_mail_addresses"
+  | "too_many_mail_passwords"
   | "transaction_ended"
   | "transaction_required"
   | "unavailable"

@@ -84,7 +84,7 @@ fn add(arguments: &MailAddressAddArgs, output: Printer) -> anyhow::Result<()> {
     let account = data_dir.accounts.find(&login)?.account;
     if data_dir.accounts.mail_vault(account)?.is_none() {
         let unlocked = data_dir.unlock(login.as_str(), &arguments.account.password)?;
-        data_dir.open_mail(&unlocked)?;
+        data_dir.open_mail(&unlocked.mail_vault())?;
         output.line(format_args!("set up mail for account {login}"));
     }
     data_dir.accounts.add_mail_address(&login, &address)?;

@@ -1,6 +1,6 @@
 //! Defines the arguments for the account that owns the mail, and opens its vault.
 
-use accounts::UnlockedAccount;
+use accounts::{Login, MailPassword, UnlockedAccount};
 use clap::{Args, ValueEnum};
 use mail_store::{MailVault, Mailbox};
 
@@ -20,7 +20,7 @@ pub(super) enum MailFormat {
 /// The account that owns the mail, in the data directory.
 #[derive(Args)]
 pub(super) struct MailAccountArgs {
-    /// Account that owns the mail. Prompts for its password.
+    /// Account that owns the mail. Prompts for its password, or one of its mail passwords.
     #[arg(long)]
     pub(super) login: String,
     #[command(flatten)]
@@ -40,31 +40,37 @@ impl MailAccountArgs {
     /// Opens the mail of an account for which mail was set up, and files the deliveries that wait
     /// for it.
     pub(super) fn open(&self, output: Printer) -> anyhow::Result<OpenMail> {
-        let (data_dir, unlocked) = self.unlock()?;
-        let is_set_up = data_dir.accounts.mail_vault(unlocked.account)?.is_some();
+        let (data_dir, mail) = self.unlock()?;
+        let is_set_up = data_dir.accounts.mail_vault(mail.account)?.is_some();
         anyhow::ensure!(is_set_up, accounts::Error::MailNotSetUp);
-        open(data_dir, &unlocked, output)
+        open(data_dir, &mail, output)
     }
 
     /// Opens the mail of an account, and sets it up if it is not.
     pub(super) fn open_or_create(&self, output: Printer) -> anyhow::Result<OpenMail> {
-        let (data_dir, unlocked) = self.unlock()?;
-        open(data_dir, &unlocked, output)
+        let (data_dir, mail) = self.unlock()?;
+        open(data_dir, &mail, output)
     }
 
-    fn unlock(&self) -> anyhow::Result<(DataDir, UnlockedAccount)> {
+    /// Returns access to the account's mail vault, with its password or one of its mail passwords.
+    pub(super) fn unlock(&self) -> anyhow::Result<(DataDir, UnlockedAccount)> {
         let data_dir = DataDir::open_accounts_only(&self.data)?;
-        let unlocked = data_dir.unlock(&self.login, &self.password)?;
-        Ok((data_dir, unlocked))
+        let login = Login::parse(&self.login)?;
+        let text = self.password.read(&format!("Password for {login}: "))?;
+        if let Some(password) = MailPassword::parse(&text) {
+            match data_dir.accounts.unlock_mail(&login, &password) {
+                // It may be the account's own password.
+                Err(accounts::Error::WrongPassword) => {}
+                mail => return Ok((data_dir, mail?)),
+            }
+        }
+        let unlocked = data_dir.unlock_with(&login, text)?;
+        Ok((data_dir, unlocked.mail_vault()))
     }
 }
 
-fn open(
-    data_dir: DataDir,
-    unlocked: &UnlockedAccount,
-    output: Printer,
-) -> anyhow::Result<OpenMail> {
-    let vault = data_dir.open_mail(unlocked)?;
+fn open(data_dir: DataDir, mail: &UnlockedAccount, output: Printer) -> anyhow::Result<OpenMail> {
+    let vault = data_dir.open_mail(mail)?;
     let spool = data_dir.open_spool()?;
     let bar = output.progress().with_message("filing");
     bar.set_length(spool.backlog(vault.id())?.count);
