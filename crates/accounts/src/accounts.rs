@@ -28,7 +28,8 @@ use crate::limits::{self, AccountLimits, DEVICES_COUNT_DEFAULT, DEVICES_COUNT_MA
 use crate::revocations::{AppliedRevocations, Revocation, RevocationList, vaults_of};
 use crate::schema::{self, to_column};
 
-/// The accounts of one data directory. All calls block.
+/// The accounts of one data directory. All calls block. Clones share the open file.
+#[derive(Clone)]
 pub struct Accounts {
     pub(crate) database: Arc<Database>,
     pub(crate) revocations: RevocationList,

@@ -24,7 +24,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use accounts::{Accounts, KdfCost};
+use accounts::Accounts;
 use engine::Databases;
 use mail_store::MailSpool;
 use tokio::io::AsyncWriteExt;
@@ -61,10 +61,11 @@ pub struct MailServer {
 }
 
 impl MailServer {
-    /// Opens the accounts and the spool of a data directory and binds the address. Blocks while
-    /// files are opened.
+    /// Opens the spool of a data directory, which has these accounts, and binds the address. Blocks
+    /// while the file is opened.
     pub async fn bind(
         databases: &Databases,
+        accounts: Accounts,
         data: &Path,
         config: MailServerConfig,
     ) -> Result<Self> {
@@ -75,8 +76,6 @@ impl MailServer {
         };
         let bound = bind.await.map_err(|source| Error::Listen { address: listen, source });
         let (address, socket) = bound?;
-        // This server checks no passwords, so the cost of hashing them does not matter.
-        let accounts = Accounts::open(databases, data, KdfCost::DEFAULT)?;
         let spool = MailSpool::open(databases, data)?;
         let room = MailRoom::new(data, mail_bytes_max);
         let counters = MailCounters::default();

@@ -3,8 +3,8 @@
 //! A mail vault is locked while mail arrives for it, so the size of its mail is that of its files.
 //!
 //! # Invariants
-//! - No more is accepted than the limits allow by the last look, plus what was accepted since.
-//! - A look is at most [`LOOK_AGE_MS_MAX`] old, so a recipient costs no query while mail keeps coming.
+//! - No more is accepted than the limits allow, by what was last read plus what was accepted since.
+//! - A usage is kept for [`USAGE_AGE_MS_MAX`], so recipients in quick succession cost one query.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,19 +19,19 @@ use mail_store::MailSpool;
 use crate::error::Result;
 use crate::limits::{WAITING_BYTES_MAX, WAITING_COUNT_MAX};
 
-/// The age at which a look is repeated, in milliseconds: filing and removals by other processes
-/// count from then on.
-const LOOK_AGE_MS_MAX: u64 = 1_000;
+/// The time, in milliseconds, after which the usage of an account is read again. Until then,
+/// deliveries that other processes have filed or removed are still counted.
+const USAGE_AGE_MS_MAX: u64 = 1_000;
 
 /// The number of accounts whose mail is remembered. If it is exceeded, all are forgotten.
-const LOOKS_COUNT_MAX: usize = 10_000;
+const USAGES_COUNT_MAX: usize = 10_000;
 
 /// The room of all accounts.
 pub(crate) struct MailRoom {
     data: PathBuf,
     /// The limit of accounts that have none of their own, in bytes.
     bytes_max: u64,
-    looks: Mutex<HashMap<VaultId, MailUsage>>,
+    usages: Mutex<HashMap<VaultId, MailUsage>>,
 }
 
 /// The mail of one account.
@@ -46,7 +46,7 @@ struct MailUsage {
 
 impl MailRoom {
     pub(crate) fn new(data: &Path, bytes_max: u64) -> Self {
-        Self { data: data.to_owned(), bytes_max, looks: Mutex::default() }
+        Self { data: data.to_owned(), bytes_max, usages: Mutex::default() }
     }
 
     /// Takes the room for a sealed delivery of `bytes` bytes. Returns the refusal if there is not
@@ -58,12 +58,12 @@ impl MailRoom {
         bytes: Option<u64>,
     ) -> Result<Option<LmtpRefusal>> {
         let now_ms = clock::now_ms();
-        let seen = self.look(spool, &recipient.vault, now_ms)?;
-        let mut looks = self.lock();
-        if looks.len() >= LOOKS_COUNT_MAX && !looks.contains_key(&recipient.vault) {
-            looks.clear();
+        let seen = self.usage(spool, &recipient.vault, now_ms)?;
+        let mut usages = self.lock();
+        if usages.len() >= USAGES_COUNT_MAX && !usages.contains_key(&recipient.vault) {
+            usages.clear();
         }
-        let usage = looks.entry(recipient.vault.clone()).or_insert(seen);
+        let usage = usages.entry(recipient.vault.clone()).or_insert(seen);
         if !usage.is_fresh(now_ms) {
             *usage = seen;
         }
@@ -86,8 +86,8 @@ impl MailRoom {
         Ok(None)
     }
 
-    /// Returns the last look at an account's mail, or a new one if that is too old.
-    fn look(&self, spool: &MailSpool, vault: &VaultId, now_ms: u64) -> Result<MailUsage> {
+    /// Returns what was last read of an account's mail, or reads it again if that is too old.
+    fn usage(&self, spool: &MailSpool, vault: &VaultId, now_ms: u64) -> Result<MailUsage> {
         let known = self.lock().get(vault).copied().filter(|usage| usage.is_fresh(now_ms));
         if let Some(usage) = known {
             return Ok(usage);
@@ -105,12 +105,12 @@ impl MailRoom {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<VaultId, MailUsage>> {
-        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.usages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl MailUsage {
     fn is_fresh(&self, now_ms: u64) -> bool {
-        now_ms.abs_diff(self.seen_ms) < LOOK_AGE_MS_MAX
+        now_ms.abs_diff(self.seen_ms) < USAGE_AGE_MS_MAX
     }
 }

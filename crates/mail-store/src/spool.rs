@@ -125,20 +125,9 @@ impl MailSpool {
         self.id
     }
 
-    /// Stores a sealed delivery for a vault, and returns its `seq` once it is on the disk. `now_ms`
-    /// is the present time in milliseconds since 1970.
-    pub fn deliver(
-        &self,
-        vault: &VaultId,
-        sealed: Vec<u8>,
-        now_ms: u64,
-    ) -> WriteFuture<i64, Error> {
-        let (vault, now_us) = (vault.to_bytes(), to_microseconds(now_ms));
-        self.database.write(Durability::Disk, move |db| insert(db, &vault, &sealed, now_us))
-    }
-
     /// Stores the sealed deliveries of one message, all or none of them, and returns the `seq` of
     /// each once they are on the disk.
+    /// `now_ms` is the present time in milliseconds since 1970.
     pub fn deliver_all(
         &self,
         deliveries: Vec<(VaultId, Vec<u8>)>,
@@ -187,16 +176,6 @@ impl MailSpool {
             }
             db.statement(&RECORD_FILED)?.execute((vault, filed_seq, modseq))?;
             db.statement(&RAISE_LAST)?.execute([filed_seq])?;
-            Ok(())
-        })
-    }
-
-    /// Records a modseq of a vault that is on the disk there. If it were not, the vault would look
-    /// like an old copy after a power loss.
-    pub fn record_modseq(&self, vault: &VaultId, modseq: i64) -> WriteFuture<(), Error> {
-        let vault = vault.to_bytes();
-        self.database.write(Durability::Os, move |db| {
-            db.statement(&RECORD_FILED)?.execute((vault, 0, modseq))?;
             Ok(())
         })
     }

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 /// The ages by which waiting deliveries are counted, as labels: at most an hour, a day, a week.
 const AGES: [&str; 3] = ["1h", "1d", "7d"];
 
-/// The state of mail. Counters without another start begin at 0 when the server starts.
+/// The state of mail. Counters begin at 0, unless they say otherwise, when the server starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct MailTotals {
     /// The number of deliveries that wait to be filed.
@@ -21,13 +21,14 @@ pub struct MailTotals {
     pub younger_counts: [u64; AGES.len()],
     /// The time at which the oldest one arrived, milliseconds since 1970; null if none waits.
     pub oldest_ms: Option<u64>,
-    /// The number of deliveries that did not open, and wait for the operator.
+    /// The number of deliveries that could not be opened, and wait for the operator.
     pub set_aside_count: u64,
     /// The number of deliveries that were filed since the spool was created.
     pub filed_count: u64,
     /// The number of recipients for whom a message was accepted.
     pub delivered_count: u64,
-    /// The number of recipients who were refused.
+    /// The number of recipients who were refused: they are unknown or have no room, or an error
+    /// occurred.
     pub refused_count: u64,
     /// The number of connections that delivered mail, or tried to.
     pub connections_count: u64,
@@ -59,16 +60,26 @@ impl MailTotals {
         }
         for (name, kind, help, value) in [
             ("waiting_bytes", "gauge", "Size of the deliveries that wait.", self.waiting_bytes),
-            ("oldest_waiting_seconds", "gauge", "Age of the oldest one.", waited_s),
+            ("oldest_waiting_seconds", "gauge", "Age of the oldest delivery that waits.", waited_s),
             (
                 "set_aside_deliveries",
                 "gauge",
-                "Deliveries that did not open.",
+                "Deliveries that could not be opened.",
                 self.set_aside_count,
             ),
             ("filed_total", "counter", "Deliveries that were filed.", self.filed_count),
-            ("delivered_total", "counter", "Recipients with a message.", self.delivered_count),
-            ("refused_total", "counter", "Recipients who were refused.", self.refused_count),
+            (
+                "delivered_total",
+                "counter",
+                "Recipients for whom a message was accepted.",
+                self.delivered_count,
+            ),
+            (
+                "refused_total",
+                "counter",
+                "Recipients who were refused: unknown, full or after an error.",
+                self.refused_count,
+            ),
             ("connections_total", "counter", "Connections for mail.", self.connections_count),
         ] {
             writeln!(text, "# HELP warren_mail_{name} {help}")?;

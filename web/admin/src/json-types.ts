@@ -62,7 +62,7 @@ export interface FileTotals {
   readonly scanned_ms: number;
   readonly wal_bytes: number;
 }
-/** The state of mail. Counters without another start begin at 0 when the server starts. */
+/** The state of mail. Counters begin at 0, unless they say otherwise, when the server starts. */
 export interface MailTotals {
   /** The number of connections that delivered mail, or tried to. */
   readonly connections_count: number;
@@ -72,9 +72,12 @@ export interface MailTotals {
   readonly filed_count: number;
   /** The time at which the oldest one arrived, milliseconds since 1970; null if none waits. */
   readonly oldest_ms: number | null;
-  /** The number of recipients who were refused. */
+  /**
+   * The number of recipients who were refused: they are unknown or have no room, or an error
+   * occurred.
+   */
   readonly refused_count: number;
-  /** The number of deliveries that did not open, and wait for the operator. */
+  /** The number of deliveries that could not be opened, and wait for the operator. */
   readonly set_aside_count: number;
   /** The size of the waiting deliveries. */
   readonly waiting_bytes: number;

@@ -13,13 +13,19 @@ pub(crate) struct LmtpClient {
 
 impl LmtpClient {
     pub(crate) fn connect(server: &ServeProcess) -> std::io::Result<Self> {
+        let (mut client, _greeting) = Self::greeted(server)?;
+        client.command("LHLO client.example")?;
+        Ok(client)
+    }
+
+    /// Connects, and returns the greeting or refusal, too.
+    pub(crate) fn greeted(server: &ServeProcess) -> std::io::Result<(Self, String)> {
         let stream = TcpStream::connect(server.lmtp.as_deref().unwrap())?;
         stream.set_nodelay(true)?;
         let replies = BufReader::new(stream.try_clone()?);
         let mut client = Self { stream, replies };
-        client.reply()?;
-        client.command("LHLO client.example")?;
-        Ok(client)
+        let greeting = client.reply()?;
+        Ok((client, greeting))
     }
 
     /// Sends a line and returns the last line of the reply.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Command;
 
+use crate::file_modes::wait_until;
 use crate::lmtp_client::LmtpClient;
 use crate::mail_delivery::{serve, subjects, with_address};
 use crate::processes::{ServeProcess, warren, with_input};
@@ -193,6 +194,22 @@ fn an_account_without_room_is_refused_for_now_and_a_message_above_its_quota_for_
         "warren_mail_waiting_deliveries{age=\"+Inf\"} 0".to_owned(),
         "warren_mail_connections_total 1".to_owned(),
     ]);
+    server.stop();
+}
+
+#[test]
+fn an_address_has_a_limited_number_of_connections() {
+    let mail = with_address();
+    let server = serve(&mail);
+    let mut open: Vec<LmtpClient> =
+        (0..128).map(|_| LmtpClient::connect(&server).unwrap()).collect();
+    let mut refused = LmtpClient::greeted(&server).unwrap();
+    assert_eq!(refused.1, "421 4.7.0 too many connections");
+    refused.0.reply().unwrap_err();
+    assert_eq!(open.pop().unwrap().command("QUIT").unwrap(), "221 2.0.0 goodbye");
+    wait_until("a place for another connection", || {
+        LmtpClient::greeted(&server).unwrap().1.starts_with("220")
+    });
     server.stop();
 }
 

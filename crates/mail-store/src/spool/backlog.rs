@@ -46,6 +46,13 @@ pub struct SpoolBacklog {
     pub oldest_seq: Option<i64>,
 }
 
+impl SpoolBacklog {
+    /// Returns the time of the oldest delivery, in milliseconds since 1970.
+    pub fn oldest_ms(&self) -> Option<u64> {
+        self.oldest_seq.map(|seq| seq.cast_unsigned() / 1_000)
+    }
+}
+
 /// The deliveries of one vault that wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultBacklog {

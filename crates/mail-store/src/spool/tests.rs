@@ -39,14 +39,19 @@ impl SpoolFixture {
 
     /// Stores deliveries with these contents, all at [`NOW_MS`].
     fn deliver(&self, vault: &VaultId, sealed: &[&[u8]]) -> Vec<i64> {
-        let deliver =
-            |sealed: &&[u8]| self.spool.deliver(vault, sealed.to_vec(), NOW_MS).wait().unwrap();
+        let deliver = |sealed: &&[u8]| deliver_one(&self.spool, vault, sealed, NOW_MS).unwrap();
         sealed.iter().map(deliver).collect()
     }
 
     fn seqs(&self, vault: &VaultId) -> Vec<i64> {
         self.spool.batch(vault, 0).unwrap().iter().map(|delivery| delivery.seq).collect()
     }
+}
+
+/// Stores one delivery, and returns its number.
+fn deliver_one(spool: &MailSpool, vault: &VaultId, sealed: &[u8], now_ms: u64) -> Result<i64> {
+    let deliveries = vec![(vault.clone(), sealed.to_vec())];
+    Ok(spool.deliver_all(deliveries, now_ms).wait()?[0])
 }
 
 fn vault(number: u8) -> VaultId {
@@ -56,7 +61,7 @@ fn vault(number: u8) -> VaultId {
 #[test]
 fn a_number_is_the_time_or_one_more_than_the_last() {
     let SpoolFixture { spool, .. } = &SpoolFixture::new();
-    let deliver = |now_ms| spool.deliver(&vault(1), vec![1], now_ms).wait().unwrap();
+    let deliver = |now_ms| deliver_one(spool, &vault(1), &[1], now_ms).unwrap();
     assert_eq!(deliver(NOW_MS), NOW_US);
     assert_eq!(deliver(NOW_MS), NOW_US + 1);
     assert_eq!(deliver(NOW_MS + 1), NOW_US + 1_000);
@@ -71,14 +76,14 @@ fn numbers_ascend_after_the_spool_was_emptied_and_opened_again() {
     fixture.spool.finish(&vault(1), last, 1).wait().unwrap();
     assert_eq!(fixture.seqs(&vault(1)), [0; 0]);
     let SpoolFixture { spool, .. } = &fixture.reopen();
-    assert_eq!(spool.deliver(&vault(1), vec![1], 0).wait().unwrap(), last + 1);
+    assert_eq!(deliver_one(spool, &vault(1), &[1], 0).unwrap(), last + 1);
 }
 
 #[test]
 fn a_clock_beyond_all_numbers_is_an_error() {
     let SpoolFixture { spool, .. } = &SpoolFixture::new();
-    assert_eq!(spool.deliver(&vault(1), vec![1], u64::MAX).wait().unwrap(), i64::MAX);
-    spool.deliver(&vault(1), vec![1], NOW_MS).wait().unwrap_err();
+    assert_eq!(deliver_one(spool, &vault(1), &[1], u64::MAX).unwrap(), i64::MAX);
+    deliver_one(spool, &vault(1), &[1], NOW_MS).unwrap_err();
     assert_eq!(spool.totals(NOW_MS).unwrap().waiting.count, 1);
 }
 
@@ -88,7 +93,7 @@ fn everything_is_kept_when_the_spool_is_opened_again() {
     let seqs = fixture.deliver(&vault(1), &[b"a", b"b"]);
     let aside = fixture.deliver(&vault(2), &[b"c"])[0];
     assert!(fixture.spool.set_aside(&vault(2), aside, "wrong_key", NOW_MS).wait().unwrap());
-    fixture.spool.record_modseq(&vault(1), 7).wait().unwrap();
+    fixture.spool.finish(&vault(1), 0, 7).wait().unwrap();
     let SpoolFixture { spool, .. } = &fixture.reopen();
     let expected: Vec<_> = seqs
         .iter()
@@ -140,7 +145,7 @@ fn the_deliveries_of_one_message_are_stored_together_or_not_at_all() {
     // Only one number is left.
     spool.deliver_all(both, u64::MAX).wait().unwrap_err();
     assert_eq!(spool.totals(NOW_MS).unwrap().waiting.count, 2);
-    assert_eq!(spool.deliver(&vault(1), vec![1], 0).wait().unwrap(), NOW_US + 2);
+    assert_eq!(deliver_one(spool, &vault(1), &[1], 0).unwrap(), NOW_US + 2);
 }
 
 #[test]
@@ -161,11 +166,11 @@ fn filing_deletes_the_deliveries_of_that_vault_only() {
 fn what_was_recorded_of_a_vault_never_decreases() {
     let SpoolFixture { spool, .. } = &SpoolFixture::new();
     let mark = || spool.filed(&vault(1)).unwrap().unwrap();
-    spool.record_modseq(&vault(1), 3).wait().unwrap();
+    spool.finish(&vault(1), 0, 3).wait().unwrap();
     assert_eq!(mark(), FiledMark { seq: 0, modseq: 3 });
     spool.finish(&vault(1), 20, 2).wait().unwrap();
     assert_eq!(mark(), FiledMark { seq: 20, modseq: 3 });
-    spool.record_modseq(&vault(1), 5).wait().unwrap();
+    spool.finish(&vault(1), 0, 5).wait().unwrap();
     spool.finish(&vault(1), 10, 6).wait().unwrap();
     assert_eq!(mark(), FiledMark { seq: 20, modseq: 6 });
 }
@@ -271,7 +276,7 @@ fn deliveries_that_arrive_together_share_commits() {
         Ok::<_, Error>(())
     });
     let pending: Vec<_> =
-        (0..COUNT).map(|_| spool.deliver(&vault(1), vec![1; 2_000], NOW_MS)).collect();
+        (0..COUNT).map(|_| spool.deliver_all(vec![(vault(1), vec![1; 2_000])], NOW_MS)).collect();
     release.send(()).unwrap();
     blocker.wait().unwrap();
     let mut seqs: Vec<_> = pending.into_iter().map(|one| one.wait().unwrap()).collect();
@@ -285,5 +290,6 @@ fn deliveries_that_arrive_together_share_commits() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_wait_for_their_deliveries() {
     let SpoolFixture { spool, .. } = &SpoolFixture::new();
-    assert_eq!(spool.deliver(&vault(1), vec![1], NOW_MS).await.unwrap(), NOW_US);
+    let one = vec![(vault(1), vec![1])];
+    assert_eq!(spool.deliver_all(one, NOW_MS).await.unwrap(), [NOW_US]);
 }

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use doctor::counted;
 use engine::clock::now_ms;
 use indicatif::DecimalBytes;
-use mail_store::{MailSpool, SpoolBacklog};
+use mail_store::MailSpool;
 use protocol::ErrorCode;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -25,8 +25,7 @@ pub(crate) enum MailSpoolCommand {
 /// List the mail that waits for each account, and what was set aside.
 ///
 /// Mail waits until the next command that opens the account's mail, such as `warren mail list`,
-/// files it. A delivery is set aside if
-/// it cannot be opened with the account's key.
+/// files it. A delivery is set aside if it cannot be opened with the account's key.
 #[derive(Args)]
 #[command(after_help = "Example:\n  warren mail spool list --data /srv/warren")]
 pub(crate) struct MailSpoolListArgs {
@@ -132,12 +131,12 @@ fn waiting(
         let Some(last) = page.last() else { return Ok(items) };
         after = Some(last.vault.clone());
         items.extend(page.into_iter().map(|found| {
-            let SpoolBacklog { count, bytes, oldest_seq } = found.backlog;
+            let backlog = found.backlog;
             WaitingMailItem {
                 login: logins.get(&found.vault).cloned(),
-                deliveries_count: count,
-                sealed_bytes: bytes,
-                oldest_ms: oldest_seq.map_or(0, arrival_ms),
+                deliveries_count: backlog.count,
+                sealed_bytes: backlog.bytes,
+                oldest_ms: backlog.oldest_ms().unwrap_or_default(),
             }
         }));
     }
@@ -161,11 +160,6 @@ fn set_aside(
             set_aside_ms: found.set_aside_ms,
         }));
     }
-}
-
-/// Returns the time of a delivery's number, which is in microseconds.
-fn arrival_ms(seq: i64) -> u64 {
-    u64::try_from(seq / 1_000).unwrap_or(0)
 }
 
 fn print(listed: &MailSpoolOutput, output: Printer) {

@@ -54,7 +54,9 @@ impl MailListenerArgs {
             server_name: self.mail_host_name,
             mail_bytes_max: self.account_mail_bytes_max.unwrap_or(u64::MAX),
         };
-        let bound = MailServer::bind(services.databases(), data, config).await?;
+        let bound =
+            MailServer::bind(services.databases(), services.accounts().clone(), data, config)
+                .await?;
         let overview = bound.overview_reader();
         server.show_mail(Box::new(move || {
             overview.read().map(to_totals).map_err(|error| error.to_string())
@@ -72,13 +74,12 @@ impl MailListenerArgs {
 
 /// Converts the overview for the operator's calls.
 fn to_totals(overview: MailOverview) -> MailTotals {
-    let MailOverview { spool, oldest_ms, deliveries_count, refused_count, connections_count } =
-        overview;
+    let MailOverview { spool, deliveries_count, refused_count, connections_count } = overview;
     MailTotals {
         waiting_count: spool.waiting.count,
         waiting_bytes: spool.waiting.bytes,
         younger_counts: spool.younger_counts,
-        oldest_ms,
+        oldest_ms: spool.waiting.oldest_ms(),
         set_aside_count: spool.set_aside.count,
         filed_count: spool.filed_count,
         delivered_count: deliveries_count,
