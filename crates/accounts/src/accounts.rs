@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! - No state is cached between calls: another process may change the file at any time.
-//! - A wrap is replaced only if it is still the one that was opened, so of two concurrent changes
-//!   one succeeds.
+//! - [`Accounts::change_password`] replaces a wrap only if it is still the one that was opened, so
+//!   of two concurrent changes one succeeds.
 //! - A login without an account costs the same work and gives the same error as a wrong password.
 //!
 //! # Not here

@@ -7,4 +7,5 @@ pub(crate) mod mail_password;
 pub(crate) mod password;
 pub(crate) mod password_record;
 pub(crate) mod random;
+pub(crate) mod recovery_secret;
 pub(crate) mod token;

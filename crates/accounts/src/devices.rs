@@ -17,7 +17,7 @@ use crate::accounts::{Accounts, UnlockedAccount};
 use crate::credentials::key_wrap::{WrapContext, WrappedKey};
 use crate::credentials::login::{Login, login_of_column};
 use crate::credentials::password::Password;
-use crate::credentials::password_record::{wrap_number, write_wrap};
+use crate::credentials::password_record::write_next_wrap;
 use crate::credentials::token::{DeviceToken, TokenHash};
 use crate::encryption_mode::{self, MessageSet};
 use crate::error::{Error, Result};
@@ -158,8 +158,7 @@ impl Accounts {
         let (account, vault) = (unlocked.account, unlocked.vault.clone());
         let staying = staying.cloned();
         self.revoke_in(move |db| {
-            let number = wrap_number(db, account)?.ok_or(Error::NotFound)? + 1;
-            write_wrap(db, account, &wrap, number)?;
+            let number = write_next_wrap(db, account, &wrap)?;
             let revoked = revoke_others(db, account, staying.as_ref())?;
             let mut revocations = vec![Revocation::Password(vault.clone(), number, wrap)];
             revocations.extend(revoked.iter().cloned().map(Revocation::Device));

@@ -30,6 +30,8 @@ pub enum Error {
     NotFound,
     #[error("no account has this login and this password")]
     WrongPassword,
+    #[error("no account has this login and this account recovery phrase")]
+    WrongRecoverySecret,
     #[error("the account has reached its device limit ({devices_max}); revoke a device first")]
     TooManyDevices { devices_max: u32 },
     #[error("the account has reached its sub-vault limit ({SUB_VAULTS_COUNT_MAX})")]

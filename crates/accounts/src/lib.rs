@@ -9,6 +9,7 @@
 //! of strangers (`server`).
 #![forbid(unsafe_code)]
 
+mod account_recovery;
 mod accounts;
 mod admin_queries;
 mod credentials;
@@ -30,6 +31,7 @@ pub use credentials::kdf::KdfCost;
 pub use credentials::login::Login;
 pub use credentials::mail_password::MailPassword;
 pub use credentials::password::Password;
+pub use credentials::recovery_secret::AccountRecoverySecret;
 pub use credentials::token::DeviceToken;
 pub use devices::{DeviceCredentials, DeviceRow, DeviceSession};
 pub use encryption_mode::MessageSet;

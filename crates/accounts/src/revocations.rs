@@ -8,7 +8,7 @@
 //!   process ended or the disk failed, may be made when the list is applied.
 //! - Applying a list twice, or one that is older than the accounts file, changes nothing.
 //! - Keys are wrapped, as in the accounts file. Unlike that file, the list keeps the wraps of
-//!   former passwords.
+//!   former passwords and recovery secrets.
 //!
 //! # Not here
 //! - The callers that apply it → `server` at its start, `warren restore`.
@@ -27,6 +27,7 @@ use rusqlite::{Connection, params};
 pub use self::line::ParsedRevocations;
 pub(crate) use self::line::Revocation;
 use crate::credentials::password_record::write_wrap;
+use crate::credentials::recovery_secret::write_recovery_wrap;
 use crate::error::{Error, Result};
 use crate::id::{AccountId, VaultId, vault_of_column};
 
@@ -98,6 +99,10 @@ impl Revocation {
                 let sql = "SELECT 1 FROM mail_password WHERE id = ?1";
                 db.prepare_cached(sql)?.exists([id.as_str()])?
             }
+            Self::RecoverySecret(vault, number, _) => {
+                let sql = "SELECT 1 FROM account WHERE vault_id = ?1 AND recovery_number < ?2";
+                db.prepare_cached(sql)?.exists(params![vault.as_str(), number])?
+            }
             Self::Password(vault, number, _) => {
                 let sql = "SELECT 1 FROM account WHERE vault_id = ?1 AND wrap_number < ?2";
                 db.prepare_cached(sql)?.exists(params![vault.as_str(), number])?
@@ -130,6 +135,9 @@ impl Revocation {
             Self::MailPassword(id) => {
                 let sql = "DELETE FROM mail_password WHERE id = ?1";
                 db.prepare_cached(sql)?.execute([id.as_str()])?;
+            }
+            Self::RecoverySecret(vault, number, wrapped_key) => {
+                write_recovery_wrap(db, vault, *number, wrapped_key)?;
             }
             Self::Password(vault, number, wrap) => {
                 let account = "SELECT id FROM account WHERE vault_id = ?1";

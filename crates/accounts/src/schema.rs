@@ -30,17 +30,19 @@ pub const RESTORING: &str = "restoring";
 
 const MIGRATIONS: &[Migration] = &[TABLES];
 
-/// The first released version. The unreleased versions 1 to 10 had other names, and are refused.
+/// The first released version. The unreleased versions 1 to 11 had other names, and are refused.
 ///
 /// `account`:
 /// - `wrap_number` counts the wraps of the account's password, from 0 (`revocations.rs`).
+/// - `recovery_wrapped_key` is NULL without a recovery secret, and `recovery_number` counts them, from
+///   0 (`account_recovery.rs`).
 /// - `set_id` is the id of the set in the account's own vault, `e2ee_set_id` that of its e2ee set,
 ///   if there is one.
 /// - `e2ee_key_id` is NULL until the first push, and empty if the messages are plain.
 /// - `e2ee_vault_id` is the sub-vault with the e2ee set (`encryption_mode.rs`).
 /// - A limit of NULL means the server's default.
 const TABLES: Migration = Migration {
-    version: 11,
+    version: 12,
     sql: "
         CREATE TABLE account (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -52,6 +54,8 @@ const TABLES: Migration = Migration {
             kdf_salt BLOB NOT NULL,
             wrapped_key BLOB NOT NULL,
             wrap_number INTEGER NOT NULL DEFAULT 0,
+            recovery_wrapped_key BLOB,
+            recovery_number INTEGER NOT NULL DEFAULT 0,
             set_id INTEGER NOT NULL,
             e2ee_key_id BLOB,
             e2ee_vault_id TEXT,

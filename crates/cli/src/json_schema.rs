@@ -39,6 +39,8 @@ outputs! {
     "account list" => Vec<account::AccountListItem>,
     "account password" => account::AccountPasswordOutput,
     "account quota" => account::quota::AccountQuotaOutput,
+    "account recovery-phrase" =>
+        account::recovery_phrase::AccountRecoveryPhraseOutput<'static>,
     "account remove" => account::AccountRemoveOutput,
     "account show" => account::show::AccountShowOutput,
     "actual-budget export" => Vec<actual_budget::export::BudgetExportItem>,

@@ -9,9 +9,10 @@
 //! associated data of a password's wrap:  "warren password wrap 1" vault
 //! associated data of a token's wrap:     "warren token wrap 1" vault device
 //! … of a mail password's wrap:           "warren mail password wrap 1" vault password
+//! … of a recovery secret's wrap:         "warren account recovery wrap 1" vault
 //! ```
-//! with the vault's 32 and the device's or password's 16 hex digits as text. The number in the label is the
-//! version of the format.
+//! with the vault's 32 and the device's or password's 16 hex digits as text. The number in the
+//! label is the version of the format.
 //!
 //! # Invariants
 //! - A wrap opens only in the row for which it was created: if it is moved to another account or
@@ -42,6 +43,7 @@ pub(crate) enum WrapContext<'a> {
     Device(&'a VaultId, &'a DeviceId),
     /// The mail vault, and the mail password that wraps its key.
     MailPassword(&'a VaultId, &'a MailPasswordId),
+    Recovery(&'a VaultId),
 }
 
 /// A key that wraps vault keys.
@@ -105,6 +107,7 @@ impl WrapContext<'_> {
             Self::MailPassword(vault, password) => {
                 ["warren mail password wrap 1", vault.as_str(), password.as_str()].concat()
             }
+            Self::Recovery(vault) => ["warren account recovery wrap 1", vault.as_str()].concat(),
         }
         .into_bytes()
     }

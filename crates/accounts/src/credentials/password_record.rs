@@ -11,7 +11,7 @@ use super::kdf::{KdfCost, SALT_BYTES};
 use super::key_wrap::{WrapContext, WrappedKey};
 use super::password::Password;
 use super::random;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::{AccountId, VaultId, vault_of_column};
 
 /// A key wrapped under a password, with the parameters that turn the password into the wrapping
@@ -89,9 +89,20 @@ pub(crate) fn password_record_from_row(row: &SqlRow<'_>) -> Result<PasswordRecor
 }
 
 /// Returns the number of an account's wrap, or `None` if the account does not exist.
-pub(crate) fn wrap_number(db: &Connection, account: AccountId) -> Result<Option<u32>> {
+fn wrap_number(db: &Connection, account: AccountId) -> Result<Option<u32>> {
     let mut statement = db.prepare_cached("SELECT wrap_number FROM account WHERE id = ?1")?;
     Ok(statement.query_row([account.0], |row| row.get(0)).optional()?)
+}
+
+/// Stores another wrap, whatever the account's wrap is, and returns its number.
+pub(crate) fn write_next_wrap(
+    db: &Connection,
+    account: AccountId,
+    wrap: &PasswordWrappedKey,
+) -> Result<u32> {
+    let number = wrap_number(db, account)?.ok_or(Error::NotFound)? + 1;
+    write_wrap(db, account, wrap, number)?;
+    Ok(number)
 }
 
 pub(crate) fn write_wrap(

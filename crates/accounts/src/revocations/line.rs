@@ -5,6 +5,7 @@
 //! account <vault>                                                        an account was removed
 //! password <vault> <number> <memory_kib> <passes> <salt> <wrapped key>   a password was changed
 //! mail_password <id>                                                     a mail password was removed
+//! recovery_secret <vault> <number> <wrapped key>                         one was created
 //! cancelled <checksum of an earlier line>                                that one was not done
 //! ```
 //!
@@ -15,6 +16,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::credentials::kdf::KdfCost;
+use crate::credentials::key_wrap::WrappedKey;
 use crate::credentials::password_record::PasswordWrappedKey;
 use crate::id::{DeviceId, MailPasswordId, VaultId, hex};
 
@@ -28,6 +30,8 @@ pub(crate) enum Revocation {
     /// The new wrap of a password, after its number in the account (`account.wrap_number`).
     Password(VaultId, u32, PasswordWrappedKey),
     MailPassword(MailPasswordId),
+    /// The wrap of a new recovery secret, after its number (`account.recovery_number`).
+    RecoverySecret(VaultId, u32, WrappedKey),
 }
 
 impl Revocation {
@@ -50,6 +54,9 @@ impl Revocation {
                 format!("password {vault} {number} {memory_kib} {passes} {salt} {key}")
             }
             Self::MailPassword(id) => format!("mail_password {id}"),
+            Self::RecoverySecret(vault, number, wrapped_key) => {
+                format!("recovery_secret {vault} {number} {}", hex(wrapped_key))
+            }
         }
     }
 }
@@ -133,6 +140,11 @@ impl<'l> RevocationLine<'l> {
                 };
                 Revocation::Password(vault.parse().ok()?, number.parse().ok()?, wrap)
             }
+            ["recovery_secret", vault, number, key] => Revocation::RecoverySecret(
+                vault.parse().ok()?,
+                number.parse().ok()?,
+                from_hex(key)?,
+            ),
             _ => return None,
         };
         Some(Self::Revocation(found, revocation))
@@ -153,7 +165,6 @@ fn from_hex<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::credentials::key_wrap::WrappedKey;
 
     fn revocations() -> Vec<Revocation> {
         let vault = VaultId::generate();
@@ -164,6 +175,7 @@ mod tests {
             Revocation::Device(DeviceId::generate()),
             Revocation::Password(vault.clone(), 3, wrap),
             Revocation::MailPassword(MailPasswordId::generate()),
+            Revocation::RecoverySecret(vault.clone(), 2, wrapped_key),
             Revocation::Account(vault),
         ]
     }
@@ -177,7 +189,7 @@ mod tests {
         let written = revocations();
         let read = ParsedRevocations::parse(&list(&written));
         assert!(read.in_effect == written);
-        assert_eq!((read.count(), read.damaged_lines()), (4, &[][..]));
+        assert_eq!((read.count(), read.damaged_lines()), (5, &[][..]));
     }
 
     #[test]
@@ -190,7 +202,7 @@ mod tests {
                 let read = ParsedRevocations::parse(&list);
                 assert!(read.in_effect == [&written[..], &written].concat(), "{length}");
                 // A line feed alone is not a damaged line.
-                let damaged: &[usize] = if length == 1 { &[] } else { &[6] };
+                let damaged: &[usize] = if length == 1 { &[] } else { &[7] };
                 assert_eq!(read.damaged_lines(), damaged, "{length}");
             }
         }
@@ -209,7 +221,7 @@ mod tests {
                 assert!(read.in_effect.iter().all(is_of_list), "{at}, {bit}");
                 // If two lines become one, both are lost.
                 let is_end = sound[at] == b'\n' && at > 0;
-                assert!(read.count() >= if is_end { 2 } else { 3 }, "{at}, {bit}");
+                assert!(read.count() >= if is_end { 3 } else { 4 }, "{at}, {bit}");
                 assert!(!read.damaged_lines().is_empty(), "{at}, {bit}");
             }
         }

@@ -12,6 +12,7 @@ use engine::{Databases, EngineLimits};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+mod account_recovery;
 mod admin_queries;
 mod devices;
 mod encryption_mode;
@@ -87,15 +88,15 @@ fn open(data: &Path, kdf: KdfCost) -> (Arc<Accounts>, Databases) {
 fn an_accounts_file_of_an_older_format_is_refused_and_stays() {
     let data = TempDir::new().unwrap();
     let file = data.path().join("accounts.sqlite");
-    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 10";
+    let older = "CREATE TABLE client (id TEXT PRIMARY KEY); PRAGMA user_version = 11";
     Connection::open(&file).unwrap().execute_batch(older).unwrap();
     let databases = Databases::start(EngineLimits::default()).unwrap();
     let error = Accounts::open(&databases, data.path(), KDF).err().unwrap();
-    let expected = engine::Error::SchemaTooOld { found: 10, oldest: 11 };
+    let expected = engine::Error::SchemaTooOld { found: 11, oldest: 12 };
     assert!(error.to_string().contains(&expected.to_string()), "{error}");
     let version = "SELECT user_version FROM pragma_user_version";
     let found: u32 = Connection::open(&file).unwrap().query_row(version, [], |r| r.get(0)).unwrap();
-    assert_eq!(found, 10);
+    assert_eq!(found, 11);
 }
 
 fn login(name: &str) -> Login {

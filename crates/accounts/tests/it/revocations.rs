@@ -13,7 +13,7 @@ fn applied(applied_count: u64) -> AppliedRevocations {
 
 impl AccountsFixture {
     /// Returns a copy of the current accounts file.
-    fn copy(&self) -> Vec<u8> {
+    pub(crate) fn copy(&self) -> Vec<u8> {
         let copy = TempDir::new().unwrap();
         let path = copy.path().join("copy.sqlite");
         self.sql().execute("VACUUM INTO ?1", [path.to_str().unwrap()]).unwrap();
@@ -21,12 +21,12 @@ impl AccountsFixture {
     }
 
     /// Returns the revocation list.
-    fn list(&self) -> Vec<u8> {
+    pub(crate) fn list(&self) -> Vec<u8> {
         fs::read(self.data.path().join(REVOCATIONS_FILE)).unwrap()
     }
 
     /// Creates a data directory with this accounts file and this list.
-    fn of_files(accounts: &[u8], list: &[u8]) -> Self {
+    pub(crate) fn of_files(accounts: &[u8], list: &[u8]) -> Self {
         let data = TempDir::new().unwrap();
         fs::write(data.path().join("accounts.sqlite"), accounts).unwrap();
         fs::write(data.path().join(REVOCATIONS_FILE), list).unwrap();

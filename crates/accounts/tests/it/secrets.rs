@@ -29,8 +29,10 @@ fn the_files_hold_no_key_no_token_and_no_password() {
     let mail = ada.mail_vault();
     fixture.accounts.record_mail_vault(&mail, MAIL_KEY).unwrap();
     let phone = fixture.accounts.add_mail_password(&ada, "Ada's telephone", NOW).unwrap();
+    let recovery = fixture.accounts.create_recovery_secret(&ada).unwrap();
 
     let raw = raw_bytes(fixture.data.path());
+    assert!(!contains(&raw, recovery.as_bytes()));
     assert!(contains(&raw, ada.vault.as_str().as_bytes()), "the scan sees what is there");
     assert!(contains(&raw, device.device_id.as_str().as_bytes()));
     let text = device.token.to_text();

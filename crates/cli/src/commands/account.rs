@@ -3,6 +3,7 @@
 //! The commands also work while a server is running: both read the accounts file at every call.
 
 pub(crate) mod quota;
+pub(crate) mod recovery_phrase;
 pub(crate) mod show;
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub(crate) enum AccountCommand {
     Quota(quota::AccountQuotaArgs),
     Remove(AccountRemoveArgs),
     Password(AccountPasswordArgs),
+    RecoveryPhrase(recovery_phrase::AccountRecoveryPhraseArgs),
 }
 
 /// Create an account with an empty vault.
@@ -66,16 +68,21 @@ pub(crate) struct AccountRemoveArgs {
 
 /// Change an account's password.
 ///
-/// Devices stay signed in unless you pass --revoke-devices.
+/// If the password is lost, the account recovery phrase replaces it. Devices stay signed in unless
+/// you pass --revoke-devices.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  warren account password ada\n  \
                         warren account password ada --revoke-devices\n  \
-                        warren account password ada --password-file old.txt --new-password-file new.txt")]
+                        warren account password ada --password-file old.txt --new-password-file new.txt\n  \
+                        warren account password ada --recovery-phrase-file phrase.txt")]
 pub(crate) struct AccountPasswordArgs {
     /// Account to change.
     login: String,
     #[command(flatten)]
     password: PasswordSource,
+    /// Read the account recovery phrase from this file, in place of the current password.
+    #[arg(long, value_name = "FILE", conflicts_with = "password_file")]
+    recovery_phrase_file: Option<PathBuf>,
     /// Read the new password from the first line of this file instead of prompting.
     #[arg(long, value_name = "FILE")]
     new_password_file: Option<PathBuf>,
@@ -136,6 +143,7 @@ pub(crate) fn run(command: AccountCommand, output: Printer) -> anyhow::Result<()
         AccountCommand::Quota(arguments) => quota::run(&arguments, output),
         AccountCommand::Remove(arguments) => remove(&arguments, output),
         AccountCommand::Password(arguments) => change_password(&arguments, output),
+        AccountCommand::RecoveryPhrase(arguments) => recovery_phrase::run(&arguments, output),
     }
 }
 
@@ -198,18 +206,22 @@ fn remove(arguments: &AccountRemoveArgs, output: Printer) -> anyhow::Result<()> 
 
 fn change_password(arguments: &AccountPasswordArgs, output: Printer) -> anyhow::Result<()> {
     let login = Login::parse(&arguments.login)?;
-    let old = Password::parse_any_length(arguments.password.read("Current password: ")?)?;
+    let data_dir = DataDir::open(&arguments.place)?;
+    let unlocked = if let Some(file) = &arguments.recovery_phrase_file {
+        recovery_phrase::unlock(&data_dir, &login, file)?
+    } else {
+        let old = Password::parse_any_length(arguments.password.read("Current password: ")?)?;
+        data_dir.accounts.unlock(&login, &old)?
+    };
     let new = arguments.new_password_file.as_deref();
     let new = Password::parse(password::read_new(new, "New password: ")?)?;
-    let data_dir = DataDir::open(&arguments.place)?;
     let revoked_count = if arguments.revoke_devices {
-        let unlocked = data_dir.accounts.unlock(&login, &old)?;
         let revoked = data_dir.accounts.replace_password(&unlocked, &new, None)?;
         let count = revoked.len();
         data_dir.wait(data_dir.vaults.open(&unlocked)?.remove_devices(revoked))?;
         count
     } else {
-        data_dir.accounts.change_password(&login, &old, &new)?;
+        data_dir.accounts.reset_password(&unlocked, &new)?;
         0
     };
     output.line(format_args!("changed the password of {login}"));

@@ -100,19 +100,24 @@ pub(crate) fn create_phrase(
     Ok(None)
 }
 
-/// Prints the words in six rows of four, so that people can copy them to paper.
+/// Prints a new phrase of end-to-end encryption, with what it is for.
 pub(crate) fn print_phrase(phrase: &RecoveryPhrase, output: Printer) {
     output.text(format_args!(
         "\nRECOVERY PHRASE. Write it down. Your other devices need it, and without it no one,\n\
          not even the server's operator, can recover your data.\n"
     ));
+    print_words(phrase, output);
+    output.text(format_args!("\nRun `warren recovery-phrase FILE` to see it again.\n"));
+}
+
+/// Prints the words in six rows of four, so that people can copy them to paper.
+pub(crate) fn print_words(phrase: &RecoveryPhrase, output: Printer) {
     let words = phrase.words();
     let words: Vec<_> = words.split(' ').collect();
     for (row, words) in words.chunks(4).enumerate() {
         let first = row * 4 + 1;
         output.line(format_args!("  {first:>2}  {}", words.join(" ")));
     }
-    output.text(format_args!("\nRun `warren recovery-phrase FILE` to see it again.\n"));
 }
 
 /// Explains what happens to the data of a file that has synced without encryption.

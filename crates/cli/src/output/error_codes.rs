@@ -141,7 +141,7 @@ fn accounts_code(error: &accounts::Error) -> Option<ErrorCode> {
         E::InvalidPassword => ErrorCode::InvalidPassword,
         E::InvalidToken => ErrorCode::InvalidToken,
         E::NotFound => ErrorCode::NotFound,
-        E::WrongPassword => ErrorCode::WrongPassword,
+        E::WrongPassword | E::WrongRecoverySecret => ErrorCode::WrongPassword,
         E::TooManyDevices { .. } | E::TooManySubVaults => ErrorCode::QuotaExceeded,
         E::InvalidMailAddress { .. } => ErrorCode::InvalidMailAddress,
         E::MailAddressNotFound => ErrorCode::MailAddressNotFound,

@@ -92,6 +92,7 @@ fn every_command_prints_what_its_schema_says() {
     run(&["account", "list", "--data", data]);
     with_data(&["account", "show", "ada"]);
     run(&["account", "quota", "ada", "--messages", "1000", "--data", data]);
+    with_data(&["account", "recovery-phrase", "ada"]);
     with_data(&["account", "password", "ada", "--new-password-file", &eves]);
     run(&["account", "remove", "eve", "--yes", "--data", data]);
     run(&["backup", &place.at("backup"), "--data", data]);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::fixture::{SyncFixture, files_below};
 use crate::lmtp_client::LmtpClient;
 use crate::mail::MailFixture;
-use crate::processes::{ServeProcess, python, sql, warren, with_input};
+use crate::processes::{ServeProcess, as_root, python, sql, start, warren, with_input};
 use crate::random::SplitMixRng;
 
 /// Delivers messages with Python's smtplib: `smtplib_client.py HOST PORT COUNT`.
@@ -25,10 +25,27 @@ with smtplib.LMTP(host, port) as client:
         client.sendmail('bob@example.com', ['ada@example.org'], message)
 ";
 
+/// Prints which of some words are in the memory of a process: `memory.py PROCESS WORD…`.
+const MEMORY: &str = "
+import re, sys
+words, found = [word.encode() for word in sys.argv[2:]], set()
+with open(f'/proc/{sys.argv[1]}/maps') as maps, open(f'/proc/{sys.argv[1]}/mem', 'rb') as memory:
+    for line in maps:
+        first, end, rights = re.match('([0-9a-f]+)-([0-9a-f]+) (..)', line).groups()
+        if rights == 'rw':
+            memory.seek(int(first, 16))
+            content = memory.read(int(end, 16) - int(first, 16))
+            found.update(word for word in words if word in content)
+print(b'\\n'.join(sorted(found)).decode())
+";
+
 const MESSAGES_COUNT: u64 = 1_000;
 
+/// Words of those messages.
+const SECRET_WORDS: [&str; 3] = ["confidential", "bob@example.com", "client.example"];
+
 /// How often the server is killed while it receives mail. `WARREN_MAIL_KILLS` sets another number.
-const KILLS_COUNT: u64 = 8;
+const KILLS_COUNT: u64 = 200;
 
 /// Ada's account with the address `ada@example.org`, and a server that receives mail.
 pub(crate) fn with_address() -> MailFixture {
@@ -69,11 +86,16 @@ fn mail_for_a_locked_mailbox_waits_sealed_and_is_filed_in_order() {
     files.retain(|file| file.file_name().is_some_and(|name| name != "disk-reserve"));
     for file in files {
         let bytes = fs::read(&file).unwrap();
-        for word in [&b"confidential"[..], b"bob@example.com", b"client.example"] {
-            let is_found = bytes.windows(word.len()).any(|window| window == word);
-            assert!(!is_found, "{} has {}", file.display(), String::from_utf8_lossy(word));
+        for word in SECRET_WORDS {
+            let is_found = bytes.windows(word.len()).any(|window| window == word.as_bytes());
+            assert!(!is_found, "{} has {word}", file.display());
         }
     }
+    let mut memory = as_root(&python());
+    memory.args(["-c", MEMORY, &server.process().to_string()]).args(SECRET_WORDS);
+    // The search finds what the server does know.
+    let found = with_input(memory.arg(&mail.0.data), "").succeeded().stdout;
+    assert_eq!(found.trim_end(), mail.0.data);
 
     let expected: Vec<String> = (0..MESSAGES_COUNT).map(|n| format!("confidential {n}")).collect();
     assert_eq!(subjects(&mail), expected);
@@ -92,44 +114,72 @@ fn mail_for_a_locked_mailbox_waits_sealed_and_is_filed_in_order() {
     server.stop();
 }
 
+/// Delivers messages until the server is killed. Returns the subjects of those that it accepted.
+fn deliver_until_killed(mut connection: LmtpClient, name: &str) -> Vec<String> {
+    let mut acknowledged = Vec::new();
+    for number in 0.. {
+        let subject = format!("{name} {number}");
+        let message = format!("Subject: {subject}\r\n\r\ntext");
+        match connection.deliver("ada@example.org", &message) {
+            Ok(reply) if reply.starts_with("250") => acknowledged.push(subject),
+            Ok(reply) => panic!("{reply}"),
+            Err(_killed) => break,
+        }
+    }
+    acknowledged
+}
+
+/// Delivers mail to servers that are killed at some moment, one after the other. Returns the
+/// subjects of the messages that they accepted.
+fn deliver_and_kill(mail: &MailFixture, kills: u64) -> BTreeSet<String> {
+    let mut rng = SplitMixRng::new();
+    let mut acknowledged = BTreeSet::new();
+    for round in 0..kills {
+        let server = serve(mail);
+        let clients = [1, 2].map(|client| {
+            let connection = LmtpClient::connect(&server).unwrap();
+            let name = format!("{round} {client}");
+            thread::spawn(move || deliver_until_killed(connection, &name))
+        });
+        thread::park_timeout(Duration::from_millis(50 + rng.next() % 200));
+        server.kill();
+        acknowledged.extend(clients.into_iter().flat_map(|client| client.join().unwrap()));
+    }
+    acknowledged
+}
+
+/// Files mail again and again until `is_done`, and kills each command at some moment. Returns how
+/// many were killed.
+fn file_and_kill(command: &[&str], is_done: impl Fn() -> bool) -> u64 {
+    let mut rng = SplitMixRng::new();
+    let mut killed_count = 0;
+    while !is_done() {
+        let mut filing = start(command);
+        thread::park_timeout(Duration::from_millis(200 + rng.next() % 1_000));
+        filing.kill().unwrap();
+        killed_count += u64::from(filing.wait().unwrap().code().is_none());
+    }
+    killed_count
+}
+
 #[test]
 fn what_was_acknowledged_before_a_kill_arrives_once() {
     let mail = with_address();
     let given = std::env::var_os("WARREN_MAIL_KILLS");
     let kills = given.map_or(KILLS_COUNT, |number| number.to_str().unwrap().parse().unwrap());
-    let mut rng = SplitMixRng::new();
-    let mut acknowledged: BTreeSet<String> = BTreeSet::new();
-    for round in 0..kills {
-        let server = serve(&mail);
-        let clients: Vec<_> = (0..4)
-            .map(|client| {
-                let mut connection = LmtpClient::connect(&server).unwrap();
-                thread::spawn(move || {
-                    let mut acknowledged = Vec::new();
-                    for number in 0.. {
-                        let subject = format!("{round} {client} {number}");
-                        let message = format!("Subject: {subject}\r\n\r\ntext");
-                        match connection.deliver("ada@example.org", &message) {
-                            Ok(reply) if reply.starts_with("250") => acknowledged.push(subject),
-                            Ok(reply) => panic!("{reply}"),
-                            Err(_killed) => break,
-                        }
-                    }
-                    acknowledged
-                })
-            })
-            .collect();
-        // Filing is killed, too.
-        let mut filing = mail.start(&["mailboxes", "--json"]);
-        thread::park_timeout(Duration::from_millis(300 + rng.next() % 400));
-        filing.kill().unwrap();
-        filing.wait().unwrap();
-        server.kill();
-        for client in clients {
-            acknowledged.extend(client.join().unwrap());
-        }
-    }
-    assert!(!acknowledged.is_empty());
+    // A mail password needs no slow hash, so the commands are killed while they file.
+    let added = mail.run(&["password", "add"]);
+    let password = mail.0.write("password", added["password"].as_str().unwrap());
+    let filing = ["mail", "mailboxes", "--login", "ada", "--data", &mail.0.data];
+    let filing = [&filing[..], &["--password-file", &password]].concat();
+    let (acknowledged, killed_count) = thread::scope(|scope| {
+        let delivering = scope.spawn(|| deliver_and_kill(&mail, kills));
+        let killed_count = file_and_kill(&filing, || delivering.is_finished());
+        (delivering.join().unwrap(), killed_count)
+    });
+    assert!(killed_count > 0, "no command was killed while it filed");
+    let waiting = spool(&mail)["waiting"][0]["deliveries_count"].as_u64().unwrap_or(0);
+    assert!(waiting < acknowledged.len() as u64, "{waiting} wait: the killed commands filed none");
     let found = subjects(&mail);
     let once: BTreeSet<String> = found.iter().cloned().collect();
     assert_eq!(once.len(), found.len(), "a message arrived twice");

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod account_changes;
+mod account_recovery;
 mod actual;
 mod at_rest;
 mod bench;

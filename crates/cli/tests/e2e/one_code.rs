@@ -67,6 +67,7 @@ const OF_DATA: &[CommandWords] = &[
     "account list --data DATA",
     "account password ada --data DATA --password-file PASSWORD --new-password-file PASSWORD",
     "account quota ada --messages 1 --data DATA",
+    "account recovery-phrase ada --data DATA --password-file PASSWORD",
     "account remove ada --yes --data DATA",
     "account show ada --data DATA --password-file PASSWORD",
     "actual-budget export --login ada --data DATA --password-file PASSWORD --output OUT",

@@ -1,14 +1,14 @@
 //! The programs that the tests run: `warren`, its server, the `sqlite3` shell, Python.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
 
 use crate::output_schema;
 
-const WARREN: &str = env!("CARGO_BIN_EXE_warren");
+pub(crate) const WARREN: &str = env!("CARGO_BIN_EXE_warren");
 
 /// A program's exit status and output.
 pub(crate) struct CommandOutput {
@@ -92,6 +92,16 @@ pub(crate) fn warren_in(
 #[track_caller]
 pub(crate) fn json(arguments: &[&str]) -> Value {
     warren(&[arguments, &["--json"]].concat()).succeeded().value()
+}
+
+/// Returns the command that runs a program as root.
+pub(crate) fn as_root(program: &Path) -> Command {
+    if rustix::process::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut sudo = Command::new("sudo");
+    sudo.arg("-n").arg(program);
+    sudo
 }
 
 /// Runs a program with this standard input.

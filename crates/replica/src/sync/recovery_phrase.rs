@@ -30,6 +30,11 @@ impl RecoveryPhrase {
         *self.0 == *other.0
     }
 
+    /// The phrase of these random bits.
+    pub fn from_entropy(entropy: Zeroizing<[u8; ENTROPY_BYTES]>) -> Self {
+        Self(entropy)
+    }
+
     /// Generates a new random phrase.
     pub fn generate() -> Self {
         let mut entropy = Zeroizing::new([0; ENTROPY_BYTES]);
@@ -64,8 +69,9 @@ impl RecoveryPhrase {
         words
     }
 
-    pub(crate) fn entropy(&self) -> &[u8] {
-        self.0.as_slice()
+    /// Returns the random bits. Do not log them.
+    pub fn entropy(&self) -> &[u8; ENTROPY_BYTES] {
+        &self.0
     }
 
     pub(crate) fn key(&self) -> SealKey {

@@ -84,8 +84,7 @@ fn add(arguments: &MailAddressAddArgs, output: Printer) -> anyhow::Result<()> {
     let account = data_dir.accounts.find(&login)?.account;
     if data_dir.accounts.mail_vault(account)?.is_none() {
         let unlocked = data_dir.unlock(login.as_str(), &arguments.account.password)?;
-        data_dir.open_mail(&unlocked.mail_vault())?;
-        output.line(format_args!("set up mail for account {login}"));
+        arguments.account.set_up(&data_dir, &unlocked, output)?;
     }
     data_dir.accounts.add_mail_address(&login, &address)?;
     output.line(format_args!("mail for {address} goes to account {login}"));

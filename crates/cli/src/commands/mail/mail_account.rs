@@ -6,6 +6,7 @@ use mail_store::{MailVault, Mailbox};
 
 use crate::args::data_dir::{DataDir, DataDirArgs};
 use crate::args::password::PasswordSource;
+use crate::commands::account::recovery_phrase;
 use crate::output::Printer;
 
 /// A format in which other programs store mail.
@@ -36,24 +37,55 @@ pub(super) struct OpenMail {
     _data_dir: DataDir,
 }
 
+/// Access to an account's mail.
+pub(super) enum UnlockedMail {
+    /// By the account's password: access to the account itself.
+    Account(UnlockedAccount),
+    /// By a mail password: access to the mail vault, and to nothing else.
+    MailOnly(UnlockedAccount),
+}
+
 impl MailAccountArgs {
     /// Opens the mail of an account for which mail was set up, and files the deliveries that wait
     /// for it.
     pub(super) fn open(&self, output: Printer) -> anyhow::Result<OpenMail> {
-        let (data_dir, mail) = self.unlock()?;
+        let (data_dir, unlocked) = self.unlock()?;
+        let mail = unlocked.mail();
         let is_set_up = data_dir.accounts.mail_vault(mail.account)?.is_some();
         anyhow::ensure!(is_set_up, accounts::Error::MailNotSetUp);
-        open(data_dir, &mail, output)
+        let vault = data_dir.open_mail(&mail)?;
+        file_waiting(data_dir, vault, output)
     }
 
     /// Opens the mail of an account, and sets it up if it is not.
     pub(super) fn open_or_create(&self, output: Printer) -> anyhow::Result<OpenMail> {
-        let (data_dir, mail) = self.unlock()?;
-        open(data_dir, &mail, output)
+        let (data_dir, unlocked) = self.unlock()?;
+        let mail = unlocked.mail();
+        let is_set_up = data_dir.accounts.mail_vault(mail.account)?.is_some();
+        let vault = match &unlocked {
+            UnlockedMail::Account(account) if !is_set_up => {
+                self.set_up(&data_dir, account, output)?
+            }
+            _ => data_dir.open_mail(&mail)?,
+        };
+        file_waiting(data_dir, vault, output)
     }
 
-    /// Returns access to the account's mail vault, with its password or one of its mail passwords.
-    pub(super) fn unlock(&self) -> anyhow::Result<(DataDir, UnlockedAccount)> {
+    /// Sets up mail for an account, and offers its owner a recovery phrase.
+    pub(super) fn set_up(
+        &self,
+        data_dir: &DataDir,
+        account: &UnlockedAccount,
+        output: Printer,
+    ) -> anyhow::Result<MailVault> {
+        let vault = data_dir.open_mail(&account.mail_vault())?;
+        output.line(format_args!("set up mail for account {}", account.login));
+        recovery_phrase::offer(data_dir, account, &self.password, output)?;
+        Ok(vault)
+    }
+
+    /// Returns access to the account's mail, with its password or one of its mail passwords.
+    pub(super) fn unlock(&self) -> anyhow::Result<(DataDir, UnlockedMail)> {
         let data_dir = DataDir::open_accounts_only(&self.data)?;
         let login = Login::parse(&self.login)?;
         let text = self.password.read(&format!("Password for {login}: "))?;
@@ -61,16 +93,26 @@ impl MailAccountArgs {
             match data_dir.accounts.unlock_mail(&login, &password) {
                 // It may be the account's own password.
                 Err(accounts::Error::WrongPassword) => {}
-                mail => return Ok((data_dir, mail?)),
+                mail => return Ok((data_dir, UnlockedMail::MailOnly(mail?))),
             }
         }
         let unlocked = data_dir.unlock_with(&login, text)?;
-        Ok((data_dir, unlocked.mail_vault()))
+        Ok((data_dir, UnlockedMail::Account(unlocked)))
     }
 }
 
-fn open(data_dir: DataDir, mail: &UnlockedAccount, output: Printer) -> anyhow::Result<OpenMail> {
-    let vault = data_dir.open_mail(mail)?;
+impl UnlockedMail {
+    /// Returns access to the mail vault.
+    pub(super) fn mail(&self) -> UnlockedAccount {
+        match self {
+            Self::Account(account) => account.mail_vault(),
+            Self::MailOnly(mail) => mail.clone(),
+        }
+    }
+}
+
+/// Files the deliveries that wait for an open mail vault.
+fn file_waiting(data_dir: DataDir, vault: MailVault, output: Printer) -> anyhow::Result<OpenMail> {
     let spool = data_dir.open_spool()?;
     let bar = output.progress().with_message("filing");
     bar.set_length(spool.backlog(vault.id())?.count);

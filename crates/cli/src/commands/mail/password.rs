@@ -104,8 +104,8 @@ fn add(arguments: &MailPasswordAddArgs, output: Printer) -> anyhow::Result<()> {
 }
 
 fn list(arguments: &MailPasswordListArgs, output: Printer) -> anyhow::Result<()> {
-    let (data_dir, mail) = arguments.account.unlock()?;
-    let passwords = data_dir.accounts.mail_passwords(&mail)?;
+    let (data_dir, unlocked) = arguments.account.unlock()?;
+    let passwords = data_dir.accounts.mail_passwords(&unlocked.mail())?;
     for password in &passwords {
         let (time, name) = (format_time(password.created_ms), EscapedText::line(&password.name));
         output.line(format_args!("{}  {time}  {name}", password.id));

@@ -148,6 +148,7 @@ impl Walkthrough {
         if has(&[
             "account add",
             "account password",
+            "account recovery-phrase",
             "--login",
             "--with-vault",
             "warren actual-budget",

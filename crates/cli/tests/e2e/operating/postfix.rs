@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use postgres_lab::ReservedPort;
 use serde_json::json;
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 use super::{code_block, program, replaced};
 use crate::mail::MailFixture;
 use crate::mail_delivery::{subjects, with_address};
-use crate::processes::{CommandOutput, ServeProcess, with_input};
+use crate::processes::{CommandOutput, ServeProcess, as_root, with_input};
 
 const MAIL_PAGE: &str = include_str!("../../../../../docs/operating/mail.md");
 
@@ -80,13 +81,7 @@ impl PostfixServer {
 
     /// Runs `postfix …`, which only root may do.
     fn control(&self, command: &str) -> CommandOutput {
-        let mut postfix = if rustix::process::geteuid().is_root() {
-            program("/usr/sbin/postfix")
-        } else {
-            let mut sudo = program("/usr/bin/sudo");
-            sudo.args(["-n", "/usr/sbin/postfix"]);
-            sudo
-        };
+        let mut postfix = as_root(Path::new("/usr/sbin/postfix"));
         postfix.arg("-c").arg(self.folder.path().join("configuration")).arg(command);
         with_input(&mut postfix, "")
     }
