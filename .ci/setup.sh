@@ -19,9 +19,11 @@ need() { # need PACKAGE COMMAND…: the package is missing if the command fails
     "$@" >/dev/null 2>&1 || packages+=("$package")
 }
 
-need_without_service() { # like need, but the package's service of the same name must not run here
-    "${@:2}" >/dev/null 2>&1 || services+=("$1")
-    need "$@"
+# need_without_service PACKAGE[:SERVICE] COMMAND…: like need, but the package's service, by default of
+# the same name, must not run here.
+need_without_service() {
+    "${@:2}" >/dev/null 2>&1 || services+=("${1#*:}")
+    need "${1%:*}" "${@:2}"
 }
 
 as_root() {
@@ -95,6 +97,7 @@ system_packages() { # system_packages run|test
         need_without_service haproxy test -x /usr/sbin/haproxy
         need_without_service fail2ban test -x /usr/bin/fail2ban-regex
         need_without_service postfix test -x /usr/sbin/postfix
+        need_without_service dovecot-lmtpd:dovecot test -x /usr/lib/dovecot/lmtp
         need swaks command -v swaks
         # `warren tune --emit` writes code for frameworks in these languages.
         need default-jdk-headless command -v javac

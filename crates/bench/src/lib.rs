@@ -22,6 +22,7 @@ mod goals;
 mod html_report;
 mod http;
 mod machine;
+pub mod mail;
 mod matrix;
 mod measure;
 mod message_generator;

@@ -22,6 +22,8 @@ use crate::processes::{ProcessScope, ProcessUsage};
 
 /// The number of threads that create accounts: writes that wait together share a commit.
 const THREADS_COUNT: usize = 64;
+/// The password of every account.
+pub(crate) const PASSWORD: &str = "correct horse battery";
 
 /// A running server, which ends when this value is dropped.
 pub(crate) struct ServerProcess {
@@ -29,6 +31,8 @@ pub(crate) struct ServerProcess {
     pub(crate) address: SocketAddr,
     /// The address for Actual's apps, if the gateway is enabled.
     pub(crate) actual: Option<SocketAddr>,
+    /// The address for mail by LMTP, if mail is received.
+    pub(crate) lmtp: Option<SocketAddr>,
 }
 
 impl ServerProcess {
@@ -51,7 +55,7 @@ impl ServerProcess {
         let stdout = child.stdout.take().context("its standard output")?;
         // From here on, dropping the value ends the process.
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut served = Self { child, address: nowhere, actual: None };
+        let mut served = Self { child, address: nowhere, actual: None, lmtp: None };
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
         let said: serde_json::Value =
@@ -59,6 +63,7 @@ impl ServerProcess {
         served.address =
             socket_address(said["address"].as_str().context("`warren serve` printed no address")?)?;
         served.actual = said["actual_budget_address"].as_str().map(socket_address).transpose()?;
+        served.lmtp = said["lmtp_address"].as_str().map(socket_address).transpose()?;
         Ok(served)
     }
 
@@ -133,7 +138,7 @@ fn make(
     let mut tokens = Vec::new();
     for number in numbers {
         let login = Login::parse(&format!("user{number}"))?;
-        let password = Password::parse("correct horse battery".to_owned())?;
+        let password = Password::parse(PASSWORD.to_owned())?;
         let unlocked = accounts.add(&login, &password, FIRST_MS)?;
         if number < active {
             let registered = accounts.register(&unlocked, None, FIRST_MS)?;

@@ -61,6 +61,8 @@ outputs! {
     #[cfg(feature = "bench")]
     "bench compare" => BenchOutput,
     #[cfg(feature = "bench")]
+    "bench mail" => BenchOutput,
+    #[cfg(feature = "bench")]
     "bench pragma" => BenchOutput,
     #[cfg(feature = "bench")]
     "bench reconcile" => BenchOutput,

@@ -57,7 +57,7 @@ pub(crate) async fn run(
     let connections = devices.len().min(load.connections.unwrap_or(CONNECTIONS_COUNT_MAX));
     let callers = open(address, api, devices, connections).await?;
     let begin = now();
-    let start = begin + WARMUP_MAX.min(duration / WARMUP_SHARE);
+    let start = begin + warm_up(duration);
     let end = start + duration;
     let round = LoadRound { api, load, changes, connections, begin, start, end };
     let round = Arc::new(round);
@@ -119,14 +119,20 @@ async fn open(
     Ok(callers)
 }
 
+/// Returns the time of the warm-up before this measured time.
+pub(crate) fn warm_up(duration: Duration) -> Duration {
+    WARMUP_MAX.min(duration / WARMUP_SHARE)
+}
+
 /// The seconds of processor time within the measured time.
-struct CpuUsage {
-    server: f64,
-    generator: f64,
+pub(crate) struct CpuUsage {
+    pub(crate) server: f64,
+    pub(crate) generator: f64,
 }
 
 impl CpuUsage {
-    async fn between(start: Instant, end: Instant, server: ProcessUsage) -> Self {
+    /// Waits from `start` to `end`, and returns what both used in that time.
+    pub(crate) async fn between(start: Instant, end: Instant, server: ProcessUsage) -> Self {
         let both =
             || Self { server: server.cpu_seconds(), generator: ProcessUsage::own().cpu_seconds() };
         tokio::time::sleep_until(TokioInstant::from_std(start)).await;

@@ -7,6 +7,7 @@ mod bulk;
 mod checkpoint;
 mod cipher;
 mod compare;
+mod mail;
 mod measure_args;
 mod pragma;
 mod reconcile;
@@ -29,6 +30,7 @@ pub(crate) enum BenchCommand {
     Checkpoint(checkpoint::BenchCheckpointArgs),
     Cipher(cipher::BenchCipherArgs),
     Compare(compare::BenchCompareArgs),
+    Mail(mail::BenchMailArgs),
     Pragma(pragma::BenchPragmaArgs),
     Reconcile(reconcile::BenchReconcileArgs),
     Runtime(runtime::BenchRuntimeArgs),
@@ -46,6 +48,7 @@ pub(crate) fn run(command: BenchCommand, output: Printer) -> anyhow::Result<()> 
         BenchCommand::Checkpoint(arguments) => checkpoint::run(&arguments, output),
         BenchCommand::Cipher(arguments) => cipher::run(&arguments, output),
         BenchCommand::Compare(arguments) => compare::run(&arguments, output),
+        BenchCommand::Mail(arguments) => mail::run(arguments, output),
         BenchCommand::Pragma(arguments) => pragma::run(&arguments, output),
         BenchCommand::Reconcile(arguments) => reconcile::run(arguments, output),
         BenchCommand::Runtime(arguments) => runtime::run(arguments, output),

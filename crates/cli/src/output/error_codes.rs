@@ -68,7 +68,9 @@ fn code_of_cause(cause: &(dyn StdError + 'static)) -> Option<ErrorCode> {
         return Some(ErrorCode::InvalidArgument);
     }
     #[cfg(feature = "bench")]
-    if cause.is::<::bench::sqlite_bench::runtime::NotSetUp>() {
+    if cause.is::<::bench::sqlite_bench::runtime::NotSetUp>()
+        || cause.is::<::bench::mail::DovecotNotInstalled>()
+    {
         return Some(ErrorCode::NotInstalled);
     }
     let is_setting = cause.is::<InvalidSettings>() || cause.is::<server::InvalidAdminToken>();

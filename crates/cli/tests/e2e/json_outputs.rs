@@ -22,6 +22,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("bench checkpoint", "bench.rs"),
     ("bench cipher", "bench.rs"),
     ("bench compare", "compare.rs"),
+    ("bench mail", "bench_mail.rs"),
     ("bench pragma", "bench.rs"),
     ("bench reconcile", "bench.rs"),
     ("bench runtime", "bench_runtime.rs"),

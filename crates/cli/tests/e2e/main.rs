@@ -11,6 +11,7 @@ mod at_rest;
 mod bench;
 mod bench_actual;
 mod bench_browser;
+mod bench_mail;
 mod bench_runtime;
 mod certificates;
 mod check;

@@ -20,6 +20,7 @@ const WITHOUT_FILE: &[&str] = &[
     "bench bulk",
     "bench checkpoint",
     "bench cipher",
+    "bench mail",
     "bench pragma",
     "bench reconcile",
     "bench runtime",
