@@ -34,8 +34,8 @@ const MIGRATIONS: &[Migration] = &[TABLES];
 ///
 /// `account`:
 /// - `wrap_number` counts the wraps of the account's password, from 0 (`revocations.rs`).
-/// - `recovery_wrapped_key` is NULL without a recovery secret, and `recovery_number` counts them, from
-///   0 (`account_recovery.rs`).
+/// - `recovery_wrapped_key` is NULL without a recovery secret, and `recovery_number` counts these
+///   secrets, from 0 (`account_recovery.rs`).
 /// - `set_id` is the id of the set in the account's own vault, `e2ee_set_id` that of its e2ee set,
 ///   if there is one.
 /// - `e2ee_key_id` is NULL until the first push, and empty if the messages are plain.

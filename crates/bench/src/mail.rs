@@ -51,8 +51,9 @@ const TEXTS: &str = "messages: 80 % plain text, 15 % with HTML, 5 % with an atta
     200 kB in base64; words with the frequencies of a language, so that they compress like real \
     ones";
 
-/// Runs the plan, whose numbers are not 0; `bar` shows the progress. Returns [`DovecotNotInstalled`] if a competitor is
-/// not installed.
+/// Runs the plan, whose numbers are not 0; `bar` shows the progress.
+///
+/// Returns [`DovecotNotInstalled`] if a competitor is not installed.
 pub fn run(plan: &MailBenchPlan, bar: &ProgressBar) -> anyhow::Result<BenchReport> {
     let dovecot = match plan.against[..] {
         [] => None,

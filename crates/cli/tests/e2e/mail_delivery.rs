@@ -148,14 +148,15 @@ fn deliver_and_kill(mail: &MailFixture, kills: u64) -> BTreeSet<String> {
     acknowledged
 }
 
-/// Files mail again and again until `is_done`, and kills each command at some moment. Returns how
-/// many were killed.
+/// Files mail again and again until `is_done`, and kills each command at some moment. Later ones
+/// have more time, so that some file mail on a busy machine, too. Returns how many were killed.
 fn file_and_kill(command: &[&str], is_done: impl Fn() -> bool) -> u64 {
     let mut rng = SplitMixRng::new();
     let mut killed_count = 0;
     while !is_done() {
         let mut filing = start(command);
-        thread::park_timeout(Duration::from_millis(200 + rng.next() % 1_000));
+        let most_ms = 1_000 + 100 * killed_count;
+        thread::park_timeout(Duration::from_millis(200 + rng.next() % most_ms));
         filing.kill().unwrap();
         killed_count += u64::from(filing.wait().unwrap().code().is_none());
     }
